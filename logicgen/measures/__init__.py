@@ -1,4 +1,4 @@
-"""Measures of what models answer, expect and have learnt, and the list of all of them."""
+"""Measures of trained models, and the list of all measures."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ MEASURES = {
     "perplexity": "logicgen.measures.curves",
     "keys": "logicgen.measures.keys_figures",
 }
-"""The modules of measures by their names. Each has an object `MEASURE`; see `measure.py`.
+"""The modules of measures by name. Each module has an object `MEASURE`; see `measure.py`.
 
-A plugin of the group `logicgen.measures` is the object of a further measure, which a study names.
+A plugin of the group `logicgen.measures` is the object of another measure. A study can name it.
 """
 
 
 def find_measure(name: str, where: str = "measure") -> Measure:
-    """Return a measure. Raises LogicgenError, which begins with `where`, for an unknown one."""
+    """Return a measure by name. Raises LogicgenError that begins with `where` for other names."""
     if name in MEASURES:
         found: Measure = importlib.import_module(MEASURES[name]).MEASURE
         return found
@@ -38,7 +38,7 @@ def find_measure(name: str, where: str = "measure") -> Measure:
 
 
 def measure_in(folder: Path) -> Measure | None:
-    """Return the measure whose files a folder holds; None if there is none."""
+    """Return the measure that wrote a folder; None if the folder contains no measurement."""
     for name in MEASURES:
         found = find_measure(name)
         if found.file and (folder / found.file).is_file():
@@ -47,9 +47,9 @@ def measure_in(folder: Path) -> Measure | None:
 
 
 def compared(folders: list[Path]) -> Measure:
-    """Return the measure of folders to be compared: of answers, if none tells another.
+    """Return the common measure of folders that are compared; the default is `answers`.
 
-    Raises LogicgenError where only some are of another.
+    Raises LogicgenError if the folders have different measures.
     """
     found = [measure_in(folder) for folder in folders]
     other = next((each for each in found if each is not None and each.name != "answers"), None)

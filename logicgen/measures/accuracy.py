@@ -1,4 +1,4 @@
-"""The measure of answers to problems: one score, and a curve over symbols or lengths."""
+"""The measure `answers`: the share of right answers, and its curve over symbols or lengths."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ from logicgen.report.tables import percent
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# Problems of a point of a curve: neighbouring numbers of symbols, or lengths, are one point.
+# Fewest problems at a point of a curve. Neighboring numbers of symbols, or lengths, are joined.
 FEWEST = 30
 
-# Of bars whose colours begin again.
+# Patterns of bars, used when the colors repeat.
 HATCHES: list[dict[str, Any]] = [
     {},
     {"hatch": "////", "edgecolor": "white"},
@@ -56,7 +56,7 @@ HATCHES: list[dict[str, Any]] = [
 
 
 class Accuracy(Measure):
-    """Right answers to problems as one score."""
+    """The share of right answers to problems."""
 
     name = "answers"
     noun = "an evaluation of answers"
@@ -64,7 +64,7 @@ class Accuracy(Measure):
     of = ("problems",)
 
     def take(self, settings: Any, data: Any, subject: Subject) -> Json:
-        """Return the score of the answers, with what else the settings ask for."""
+        """Return the score of the answers, and the other findings that the settings request."""
         dataset = as_dataset(data)
         table, about = predicted(settings, dataset, subject, subject.run / settings.name)
         scores = Scores.of(table, about)
@@ -80,7 +80,7 @@ class Accuracy(Measure):
 
     def columns(self, points: list[Findings], prefix: str) -> list[dict[str, str]]:
         """Return the columns of shares, and of alpha-covariance."""
-        # Problems have several right answers if a right one is not the stored one.
+        # The column of exact answers is needed if some right answer is not the stored answer.
         several = any(found["score"]["correct"] for point in points for found in point.found)
         return [_columns(point, several) for point in points]
 
@@ -89,7 +89,7 @@ class Accuracy(Measure):
         return [{"part": "overall", **found["score"]}]
 
     def pictures(self, study: str, measured: list[list[Findings]]) -> list[Picture]:
-        """Return bars, the accuracy while models were trained, and curves."""
+        """Return figures: bars, the accuracy during training, and curves."""
         pictures = [("answers", "right answers", draw_shares(_shares(measured), study))]
         if (learning := _learning(measured[0])) is not None:
             pictures.append(("learning", "accuracy while training", draw_learning(learning, study)))
@@ -107,7 +107,7 @@ class Accuracy(Measure):
     def compare(
         self, folders: list[Path], out: Path, *, workers: int, progress: Counted
     ) -> Comparison:
-        """Write heat maps on one scale, differences, and a page of the examples."""
+        """Write heat maps, differences, and a page of the examples."""
         rows = compare(folders, out, workers=workers, progress=progress)
         figures = f"figures: {out / 'heatmaps.png'}, differences.png, symbols.png"
         page = f"report, with every answer: {out / 'report.html'}"
@@ -116,20 +116,20 @@ class Accuracy(Measure):
     def write_page(
         self, folder: Path, path: Path | None, *, workers: int, progress: Counted
     ) -> Path:
-        """Write heat maps, and every answer behind them."""
+        """Write a page with heat maps and all answers."""
         return write_evaluation_page(folder, path, workers=workers, progress=progress)
 
 
 MEASURE = Accuracy()
 
 
-# What is taken of a model
+# Findings of a model
 
 
 def predicted(
     settings: Any, data: Dataset, subject: Subject, folder: Path
 ) -> tuple[pa.Table, About]:
-    """Return the answers of a model with their verdicts; write them into a folder."""
+    """Return the answers of a model with their verdicts, and write them into a folder."""
     from logicgen.nn.samples import Sampling
 
     answerer = subject.model.answerer(data, subject.name)
@@ -145,7 +145,7 @@ def predicted(
 
 
 def _decoding(settings: Any) -> dict[str, Any]:
-    """Return how the first answer is decoded, as keywords of functions that predict."""
+    """Return the decoding of the first answer, as keyword arguments of prediction functions."""
     from logicgen.nn.decoding import BeamSearch
 
     asked = settings.model_dump(include={"grammar", "ensemble"})
@@ -153,7 +153,7 @@ def _decoding(settings: Any) -> dict[str, Any]:
 
 
 def covariance(settings: Any, data: Dataset, subject: Subject) -> Json:
-    """Return the alpha-covariance that settings ask for, if they do, as records hold it."""
+    """Return the alpha-covariance for a record; empty if the settings do not request it."""
     if settings.covariance is None:
         return {}
     answerer = subject.model.answerer(data, subject.name)
@@ -165,7 +165,7 @@ def covariance(settings: Any, data: Dataset, subject: Subject) -> Json:
     return {"covariance": write_covariance(renamed, folder)}
 
 
-# How points are shown
+# Columns and figures of points
 
 
 def _columns(point: Findings, several: bool) -> dict[str, str]:
@@ -184,7 +184,7 @@ def _columns(point: Findings, several: bool) -> dict[str, str]:
 
 
 def _pooled(scores: list[Json], what: str = "accuracy") -> Json:
-    """Return a share of several training seeds: their mean; the interval is over problems."""
+    """Return the mean share over training seeds, with an interval over problems."""
     found = [score[what] for score in scores]
     mean, examples = float(np.mean(found)), int(scores[0]["examples"])
     low, high = wilson_interval(mean, examples)
@@ -198,7 +198,7 @@ def _pooled(scores: list[Json], what: str = "accuracy") -> Json:
 
 
 def _shares(measured: list[list[Findings]]) -> dict[str, dict[str, Json]]:
-    """Return the share of right answers to each measure, by the labels of points."""
+    """Return the share of right answers by label of the point and by measure."""
     found: dict[str, dict[str, Json]] = {point.label: {} for point in measured[0]}
     for points in measured:
         for point in points:
@@ -210,7 +210,7 @@ def _shares(measured: list[list[Findings]]) -> dict[str, dict[str, Json]]:
 
 
 def _learning(points: list[Findings]) -> dict[str, list[list[tuple[float, float]]]] | None:
-    """Return minutes and share of exact answers while models were trained; None if not kept."""
+    """Return (minutes, share of exact answers) during training; None if not recorded."""
     found: dict[str, list[list[tuple[float, float]]]] = {}
     for point in points:
         for run in point.runs:
@@ -224,7 +224,7 @@ def _learning(points: list[Findings]) -> dict[str, list[list[tuple[float, float]
 
 
 def curve_points(by: str, seeds: list[list[Json]]) -> list[tuple[float, float, float, float]]:
-    """Return points of a curve, over training seeds: mean place, share, and its 95% interval."""
+    """Return points of a curve: mean place, mean share over seeds, and its 95% interval."""
     points, group = [], []
     for place in range(len(seeds[0])):
         group.append(place)
@@ -244,7 +244,7 @@ def curve_points(by: str, seeds: list[list[Json]]) -> list[tuple[float, float, f
 
 
 def draw_shares(points: dict[str, dict[str, dict[str, float]]], title: str) -> Figure:
-    """Draw the right answers to each measure as bars with 95% intervals, a colour per point."""
+    """Draw the right answers of each measure as bars with 95% intervals, a color per point."""
     measures = list(next(iter(points.values())))
     figure, axes = new_axes(max(6, 1.6 * len(measures) + 2), 4.2, title)
     width = 0.8 / len(points)
@@ -271,7 +271,7 @@ def draw_shares(points: dict[str, dict[str, dict[str, float]]], title: str) -> F
 def draw_learning(points: dict[str, list[list[tuple[float, float]]]], title: str) -> Figure:
     """Draw the share of exact answers to held-out problems against minutes of training.
 
-    points: by label, the pairs (minutes, share) of each training seed; a line each.
+    points: by label, the pairs (minutes, share) of each training seed. Each seed is a line.
     """
     figure, axes = new_axes(7, 4.2, title)
     for (label, seeds), style in zip(points.items(), line_styles(), strict=False):
@@ -290,7 +290,7 @@ def draw_answers_by(
 ) -> Figure:
     """Draw the share of right answers over the number of symbols, or the length, of problems.
 
-    points: by label, (place, share, and the ends of its 95% interval) in order; a line each.
+    points: by label, (place, share, low, high) in order, with the 95% interval; a line per label.
     """
     figure, axes = new_axes(7, 4.2, title)
     for (label, line), style in zip(points.items(), line_styles(), strict=False):

@@ -1,4 +1,4 @@
-"""Answering problems with a model instead of a solver; only what the solver accepts is returned."""
+"""Answering of problems by a model. An answer is returned only if the solver accepts it."""
 
 from __future__ import annotations
 
@@ -26,26 +26,27 @@ from logicgen.tokens import symbol_name
 
 Row = dict[str, Any]
 
-# Problems answered together: a model is fast in batches.
+# Problems in a batch.
 CHUNK = 256
 
-# Tokens an answer may have, for each of its problem, and besides.
+# An answer may have PER_TOKEN tokens for each token of the problem, and ROOM more.
 PER_TOKEN, ROOM = 2, 24
 
-# A problem may have so many, or eight times as many as in training; decoding takes minutes beyond.
+# Longest problem, unless eight times the longest training problem is longer. Decoding of longer
+# problems takes minutes.
 MOST_TOKENS = 256
 
 
 class Question(NamedTuple):
-    """A problem as it was asked, and as the model reads it: its operators, its names of symbols."""
+    """A problem as the user wrote it, and with the operators and symbol names of the model."""
 
     problem: str  # prefix notation
     asked: str  # prefix notation
-    names: dict[str, str]  # of the model's names, those of the problem
+    names: dict[str, str]  # names in the problem, by the model's names
 
 
 class Answering:
-    """A model with the solver that judges it. Use as a context manager.
+    """A model and the solver that judges its answers. Use as a context manager.
 
     seconds: the solver's limit for each answer.
     """
@@ -74,8 +75,8 @@ class Answering:
     def question(self, text: str) -> Question:
         """Return the problem of a text in infix or prefix notation.
 
-        Raises LogicgenError where it does not parse, is far longer than what the model was trained
-        on, or has operators that it was not trained on and that cannot be said with those it was.
+        Raises LogicgenError if the text does not parse, if the problem is far longer than training
+        problems, or if its operators cannot be expressed by the operators in training.
         """
         task = self.task
         problem = task.read_problem(text)
@@ -98,11 +99,11 @@ class Answering:
         return Question(task.encode(problem), rename(within, theirs), names)
 
     def answers(self, questions: list[Question]) -> list[Outcome]:
-        """Return, for each, the first answer that the solver accepts, in the problem's own names.
+        """Return the first answer to each question that the solver accepts, in the problem's names.
 
-        Where none is, the outcome's verdict says what is wrong with the likeliest one. An answer
-        does not depend on the other questions: those with equal numbers of symbols and equal length
-        budgets are answered together.
+        If the solver accepts no answer, the outcome contains the most probable answer and its
+        verdict. An answer does not depend on the other questions: a batch has one number of
+        symbols and one limit of length.
         """
         ids = [self.model.vocabulary.encode(question.asked) for question in questions]
         budgets = [ROOM * ceil(PER_TOKEN * len(each) / ROOM) + ROOM for each in ids]
@@ -144,7 +145,7 @@ class Answering:
         return draw_until_accepted(first, verdicts, self.verified.draws, others, judge)
 
     def shown(self, problems: Iterable[str]) -> Iterator[tuple[str, str]]:
-        """Yield the answer to each problem as people read it, and how many draws it took."""
+        """Yield the answer to each problem in readable form, and a note on its number of draws."""
         task = self.task
         for outcome in self.answers([self.question(problem) for problem in problems]):
             row = solved(task, outcome)
@@ -158,9 +159,9 @@ class Answering:
     def answer_lines(self, lines: Iterable[str]) -> Iterator[Row]:
         """Yield the problem of each line with `status`, `witness` and `draws`.
 
-        A line is a problem, or JSON with `problem`. The status is `sat` with a verified witness;
-        `unsat` if the model said so and it is; `unknown`, with a `reason`, if no draw was right; or
-        `invalid`, with a `reason`, if the model cannot read the problem.
+        A line is a problem, or JSON with `problem`. The status is `sat` with a verified witness, or
+        `unsat` if the solver confirms it. It is `unknown` if no draw was right, and `invalid` if
+        the model cannot read the problem; both have a `reason`.
         """
         there = (line for line in lines if line.strip())
         while chunk := list(islice(there, CHUNK)):
@@ -182,7 +183,7 @@ class Answering:
 
 
 def solved(task: Task, outcome: Outcome) -> Row:
-    """Return an outcome as fields of a row."""
+    """Return an outcome as the fields of a line."""
     answer, draws = outcome.prediction, outcome.draws
     if Verdict(outcome.verdict).is_right:
         witness = task.decode_answer(answer)

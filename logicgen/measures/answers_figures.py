@@ -1,9 +1,8 @@
 """The figures of an evaluation: accuracy by cell, by number of symbols, and verdicts by length.
 
-A heat map shows accuracy by number of symbols and length. A cell's color is its accuracy; its size
-is the number of its examples. Most cells are full squares. Cells with fewer than half as many
-examples as the median cell are smaller, their area in proportion, so a few fuller cells change
-nothing about the others.
+A heat map shows accuracy by number of symbols and length. A cell's color is its accuracy. Most
+cells are full squares. A cell with fewer than half the median number of examples is smaller; its
+area is proportional to its number of examples.
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ from logicgen.report.figure_style import (
 
 Cells = dict[tuple[int, int], Score]
 
-# Red to green as in the literature, but a dark red and a bluish green, which differ in lightness
-# and in blue as well: people who do not tell red from green tell these apart.
+# Red to green as in the literature. Dark red and bluish green also differ in lightness, so that
+# people with red-green color blindness can distinguish them.
 ACCURACY = LinearSegmentedColormap.from_list(
     "accuracy", ["#8f0d22", "#e2573a", "#fdd98a", "#8fcf9b", "#0f8a66"]
 )
@@ -52,7 +51,7 @@ LEAST_SIDE = 0.3
 
 
 class Panel(NamedTuple):
-    """One heat map of a figure: the value of each cell, and how many examples are behind it."""
+    """One heat map of a figure: the value and the score of each cell."""
 
     label: str
     values: dict[tuple[int, int], float]
@@ -61,7 +60,7 @@ class Panel(NamedTuple):
 
 
 class ColourBar(NamedTuple):
-    """The meaning of the colours of a figure."""
+    """The meaning of the colors of a figure."""
 
     label: str
     colours: Colormap
@@ -71,10 +70,10 @@ class ColourBar(NamedTuple):
 
 
 def draw_heatmaps(runs: list[tuple[str, Cells, About]], title: str) -> Figure:
-    """Draw the accuracy of each (label, cells, training region) side by side, on one scale.
+    """Draw the accuracy of each (label, cells, training region) as maps on one scale.
 
-    Red is 0, green 1, white no examples; the box is the training region; a cell is as wide as it
-    has lengths.
+    Red is 0, green is 1, and white means no examples. The box is the training region. The width
+    of a cell is its number of lengths.
     """
     maps = [
         Panel(label, {place: score.accuracy[0] for place, score in cells.items()}, cells, about)
@@ -84,10 +83,7 @@ def draw_heatmaps(runs: list[tuple[str, Cells, About]], title: str) -> Figure:
 
 
 def draw_verified(cells: Cells, about: About, title: str) -> Figure:
-    """Draw the accuracy of plain answers beside that of verified ones, on one scale.
-
-    cells: with both.
-    """
+    """Draw the accuracy of plain answers and of verified answers as two maps on one scale."""
     plain = {place: score.accuracy[0] for place, score in cells.items()}
     verified = {
         place: score.verified_accuracy[0]
@@ -104,9 +100,9 @@ def _accuracy() -> ColourBar:
 
 
 def draw_differences(first: Cells, others: list[tuple[str, Cells, About]], title: str) -> Figure:
-    """Draw by how much the accuracy of each other (label, cells, training region) is above `first`.
+    """Draw the accuracy of each other (label, cells, training region) minus that of `first`.
 
-    All have the same examples, or at least cells, and one scale, the same on both sides of 0.
+    All maps have the same cells, and one scale that is symmetric about 0.
     """
     maps = []
     for label, cells, about in others:
@@ -120,7 +116,7 @@ def draw_differences(first: Cells, others: list[tuple[str, Cells, About]], title
 
 
 def _draw(maps: list[Panel], bar: ColourBar, title: str) -> Figure:
-    """Draw all maps with the same axes; one alone needs no label beside the title."""
+    """Draw all maps with the same axes. A single map has no label of its own."""
     drawn = (place for each in maps for place in [*each.values, *each.about.split_cells()])
     places = np.array(list(drawn))
     step = maps[0].about.step  # maps side by side have the same cells
@@ -165,9 +161,9 @@ def _draw(maps: list[Panel], bar: ColourBar, title: str) -> Figure:
 def _squares(
     axes: Axes, values: dict[tuple[int, int], float], cells: Cells, bar: ColourBar, step: int
 ) -> bool:
-    """Draw the full squares as one picture, which leaves no seams, and the smaller ones one by one.
+    """Draw full squares as one image, without seams, and smaller squares as patches.
 
-    A square is `step` lengths wide. Returns whether there are smaller ones.
+    A square is `step` lengths wide. Returns whether smaller squares exist.
     """
     few = median(score.examples for score in cells.values()) / 2
     left, right = axes.get_xlim()
@@ -201,17 +197,18 @@ def _squares(
 
 Lines = list[tuple[str, dict[int, Score]]]
 
-SHADE = "#e4e8ef"  # behind the numbers of symbols that training had
+SHADE = "#e4e8ef"  # background of the numbers of symbols in training
 
-# More points than this are a line without markers.
+# A line with more points has no markers.
 MOST_MARKERS = 25
 
 
 def draw_symbols(runs: list[tuple[str, Scores]], title: str) -> Figure:
-    """Draw a line per (label, answers), with Wilson's 95% bands; below, the edit distance.
+    """Draw accuracy by number of symbols with 95% Wilson bands; below, the edit distance.
 
-    Problems of lengths as in training have a panel of their own, so that the number of symbols is
-    all that changes along a line. The region is that of the first run.
+    Each (label, answers) is a line. Problems with lengths as in training have a panel of their
+    own, so that only the number of symbols changes along a line. The training region belongs to the
+    first run.
     """
     about = runs[0][1].about
     panels = _by_symbols(runs)
@@ -221,7 +218,7 @@ def draw_symbols(runs: list[tuple[str, Scores]], title: str) -> Figure:
     rows = 1 + with_distances
     figure = new_figure(1.2 + 4 * len(panels), 1.2 + 2.7 * rows, title)
     grid = figure.subplots(rows, len(panels), squeeze=False, sharex=True, sharey="row")
-    # The training region is shown also where no problem is inside.
+    # The axis contains the training region even if no problem is inside.
     shown = [*about.symbols, *(n for _, lines in panels for _, line in lines for n in line)]
     margin = max(0.5, 0.03 * (max(shown) - min(shown)))
     grid[0, 0].set_xlim(min(shown) - margin, max(shown) + margin)
@@ -246,7 +243,10 @@ def draw_symbols(runs: list[tuple[str, Scores]], title: str) -> Figure:
 
 
 def _by_symbols(runs: list[tuple[str, Scores]]) -> list[tuple[str, Lines]]:
-    """Return the scores by number of symbols, for lengths as in the first training, and others."""
+    """Return the scores by number of symbols: for lengths as in training, and for other lengths.
+
+    The first run defines the training lengths.
+    """
     panels = []
     for called, known in (("lengths as in training", True), ("other lengths", False)):
         chosen = [
@@ -279,7 +279,7 @@ def _edit_distance(axes: Axes, symbols: list[int], scores: list[Score], **style:
 
 
 def _unseen(axes: Axes, most: int) -> None:
-    """Add an axis above: how many symbols more than any training problem had."""
+    """Add an upper axis that counts the symbols beyond the most in training."""
     beyond = int(axes.get_xlim()[1]) - most
     if beyond < 1:
         return
@@ -293,8 +293,7 @@ def _unseen(axes: Axes, most: int) -> None:
     above.spines["top"].set_visible(False)
 
 
-# The two right ones in the colours of the right end of a heat map, the wrong ones in its reds;
-# by lightness they are in order as well.
+# Right verdicts have the greens of a heat map, wrong verdicts its reds. Lightness is ordered, too.
 COLOURS = {
     "exact": "#0f8a66",
     "correct": "#8fcf9b",
@@ -305,7 +304,7 @@ COLOURS = {
 
 
 def draw_lengths(scores: Scores, title: str) -> Figure:
-    """Draw the share of each verdict by length; more symbols than in training stand apart."""
+    """Draw the share of each verdict by length; other numbers of symbols have their own panel."""
     known = scores.as_trained("symbols")
     parts = (("symbols as in training", known), ("other numbers of symbols", ~known))
     panels = [(called, scores.select(part).by_length()) for called, part in parts if part.any()]

@@ -1,4 +1,4 @@
-"""The measure of answers by cell: what a study with the table `[evaluate]` shows."""
+"""The measure `cells`: answers by cell, for a study with the table `[evaluate]`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _StringsTable(BaseModel):
 
 
 class CovarianceTable(BaseModel):
-    """Alpha-covariance of exact strings, of all problems and by number of symbols."""
+    """Alpha-covariance of exact strings, over all problems and by number of symbols."""
 
     overall: _StringsTable
     by_symbols: dict[str, _StringsTable]
@@ -53,7 +53,7 @@ class Cells(Measure):
     of = ("problems",)
 
     def take(self, settings: Any, data: Any, subject: Subject) -> Json:
-        """Return the verdicts, counted by cell."""
+        """Return the numbers of verdicts by cell."""
         dataset = as_dataset(data)
         table, about = predicted(settings, dataset, subject, subject.run / settings.split)
         scores = Scores.of(table, about)
@@ -61,27 +61,27 @@ class Cells(Measure):
         return {**found, **covariance(settings, dataset, subject), "tally": scores.tally()}
 
     def headline(self, found: Json) -> tuple[float, bool]:
-        """Return the mean edit distance where the task has one, else the share of right answers."""
+        """Return the mean edit distance if the task has one, else the share of right answers."""
         return goal(_scores_of(found).score())
 
     def check_found(self, found: Json) -> None:
-        """Raise as `Measure` says, also for alpha-covariance of another shape."""
+        """Raise the errors of `Measure.check_found`, also for a wrong alpha-covariance."""
         self.headline(found)
         if found.get("covariance") is not None:
             CovarianceTable.model_validate(found["covariance"])
 
     def says(self, points: list[Findings]) -> str:
-        """Return how answers are judged, and of which region the parts are."""
+        """Return sentences on the verdicts and on the training region of the parts."""
         firsts = _firsts(points)
         reference = points[0].point if len(firsts) == 1 else "the first point of the same task"
         return (
-            "Shares of right answers, judged by the solver, with Wilson's 95% interval over"
+            "Shares of right answers, judged by the solver, with a 95% Wilson interval over"
             " problems; ± is the standard deviation over training seeds and draws of the embedding."
-            f" Inside and beyond: of the region that {reference} is trained on."
+            f" The columns refer to the training region of {reference}."
         )
 
     def columns(self, points: list[Findings], prefix: str) -> list[dict[str, str]]:
-        """Return the columns of parts of the problems, of other scores, and of seeds."""
+        """Return the columns: accuracy on parts of the problems, other scores, and seeds."""
         columns = [
             *_part_columns(points),
             *_score_columns(points),
@@ -90,7 +90,7 @@ class Cells(Measure):
         return [{head: cell(point) for head, cell in columns} for point in points]
 
     def rows(self, points: list[Findings]) -> list[list[tuple[int, Json]]]:
-        """Return a line for each part of the problems, of all training seeds together."""
+        """Return a line for each part of the problems, over all training seeds."""
         firsts = _firsts(points)
         return [
             [(0, line) for line in part_rows(_head(point), scores, firsts[scores.about.task])]
@@ -99,7 +99,7 @@ class Cells(Measure):
         ]
 
     def pictures(self, study: str, measured: list[list[Findings]]) -> list[Picture]:
-        """Return maps side by side of up to 12 points, and alpha-covariance."""
+        """Return figures of up to 12 points, and of alpha-covariance."""
         (points,) = measured
         pictures = _side_by_side(points) if len(points) <= MOST_NAMED else []
         by_symbols = {
@@ -112,10 +112,10 @@ class Cells(Measure):
         return pictures
 
     def ranking(self, points: list[Findings]) -> Ranking | None:
-        """Return the scores of points, also on problems of trained and of other lengths.
+        """Return the scores of points, on all problems, on trained lengths and on other lengths.
 
-        Models that fail on all longer problems would hide what distinguishes them on the others. A
-        part without problems is left out.
+        If all models fail on longer problems, only the score on trained lengths distinguishes
+        them. A part without problems is left out.
         """
         about = _scores(points[0]).about
         goals = [goal(point_score(point)) for point in points]
@@ -137,9 +137,9 @@ MEASURE = Cells()
 
 
 def goal(score: Score) -> tuple[float, bool]:
-    """Return the mean edit distance where the task has one, else the share of right answers.
+    """Return the mean edit distance if the task has one, else the share of right answers.
 
-    Beside it: whether less is better.
+    The second value is whether less is better.
     """
     if score.edit_distance is not None:
         return score.edit_distance[0], True
@@ -156,7 +156,7 @@ def _scores_of(found: Json) -> Scores:
 
 @lru_cache(maxsize=4096)
 def _scores(point: Findings) -> Scores:
-    """Return the answers of all training seeds, as of one model with more embedding seeds."""
+    """Return the answers of all training seeds, as if they were embedding seeds of one model."""
     return Scores.joined([_scores_of(found) for found in point.found])
 
 
@@ -167,9 +167,9 @@ def point_score(point: Findings) -> Score:
 
 
 def _covariance_of(point: Findings) -> dict[str, float] | None:
-    """Return alpha-covariance of exact strings by number of symbols, and of `all`.
+    """Return the mean alpha-covariance of exact strings over training seeds; None if unmeasured.
 
-    It is the mean over training seeds. None if it was not measured.
+    Keys are numbers of symbols, and `all`.
     """
     measured = [
         {**each["by_symbols"], "all": each["overall"]}
@@ -196,7 +196,7 @@ def _head(point: Findings) -> dict[str, Any]:
 
 
 def _firsts(points: list[Findings]) -> dict[str, About]:
-    """Return the facts of the first point of each task, whose region splits the problems."""
+    """Return the facts of each task's first point; its training region defines the parts."""
     abouts = [_scores(point).about for point in reversed(points)]
     return {about.task: about for about in abouts}
 
@@ -204,11 +204,11 @@ def _firsts(points: list[Findings]) -> dict[str, About]:
 # Columns
 
 Columns = list[tuple[str, Callable[[Findings], str]]]
-"""Heads, and functions that return the cell of a point."""
+"""Heads with functions that return a point's cell of the table."""
 
 
 def _part_columns(points: list[Findings]) -> Columns:
-    """Return the columns of right answers: of all problems, and of parts that have problems."""
+    """Return the columns of right answers on all problems and on each part with problems."""
     firsts, there = _firsts(points), _scores(points[0]).parts()
 
     def share(name: str, point: Findings) -> str:
@@ -222,7 +222,7 @@ def _part_columns(points: list[Findings]) -> Columns:
 
 
 def _score_columns(points: list[Findings]) -> Columns:
-    """Return the columns of other scores of all problems, if the points have them."""
+    """Return the columns of the other scores that the points have."""
 
     def of(key: str, point: Findings) -> str:
         score = point_score(point).flat()
@@ -262,7 +262,7 @@ def _edit_distance(point: Findings) -> str:
 
 
 def _side_by_side(points: list[Findings]) -> list[Picture]:
-    """Return figures with a panel or a line for each point, by task."""
+    """Return the figures of each task, with a panel or a line for each point."""
     tasks = list(dict.fromkeys(_scores(point).about.task for point in points))
     return [
         (f"{name}-{task}" if len(tasks) > 1 else name, called, figure)
@@ -283,6 +283,6 @@ def draw_covariance(points: dict[str, dict[str, float]], title: str) -> Figure:
     whole_numbers(axes.xaxis)
     axes.set_ylim(-0.03, 1.03)
     axes.set(xlabel="symbols in the problem", ylabel="alpha-covariance (mean, exact strings)")
-    columns = 77 // (max(map(len, points)) + 6)  # of text that fits the width
+    columns = 77 // (max(map(len, points)) + 6)  # labels that fit the width
     legend_below(figure, min(max(columns, 1), 3))
     return figure

@@ -1,20 +1,20 @@
-"""The rows of symbols that training never showed: whether they have collapsed, and redrawing them.
+"""The collapse of the rows of unseen symbols: its measure, and redrawn rows.
 
-A row that is an output of a softmax and never a target is pushed away from the features at every
-step, in nearly the same direction whatever symbol it belongs to. So the rows of symbols that never
-occur in training become alike (Lazić, Fowl, György, Szepesvári, "To See the Unseen", 2026). Models
-here use one matrix for inputs and outputs, so that these rows are alike as inputs, too.
+A symbol that never occurs in training is an output of the softmax but never a target. Every step
+pushes its row away from the features, in nearly the same direction for all such symbols. So these
+rows become alike (Lazić, Fowl, György, Szepesvári, "To See the Unseen", 2026). Because of weight
+tying, they are alike as inputs, too.
 
-How alike rows are, of those that occur in training and of those that never do:
+Three numbers measure how alike rows are, for symbols that occur in training and for other symbols:
 
     cosine           mean over all pairs: 0 for rows in all directions, 1 for one direction
-    spread           root of the mean squared distance from the mean row, by that of the mean
-                     squared norm: 1 for rows around 0, 0 for equal rows
-    effective_rank   the exponential of the entropy of the singular values as shares of their sum
+    spread           root mean square distance from the mean row, divided by the root mean square
+                     norm: 1 for rows around 0, 0 for equal rows
+    effective_rank   exponential of the entropy of the singular values, divided by their sum
                      (Roy, Vetterli, EUSIPCO 2007): 1 for rows on one line
 
-Rows are measured as they are stored. Redrawn rows are the baseline beside alpha-renaming: what is
-to be had of rows that have not collapsed, without any further training.
+Rows are measured as they are stored. Redrawn rows are a baseline for alpha-renaming: they have not
+collapsed, and need no further training.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from logicgen.report.tables import write_json
 
 @dataclass(frozen=True)
 class RowSpread:
-    """How alike some rows are; None where fewer than two rows leave that open."""
+    """How alike some rows are; the numbers are None for fewer than two rows."""
 
     rows: int
     cosine: float | None = None
@@ -53,7 +53,7 @@ def row_spread(rows: Tensor) -> RowSpread:
         return RowSpread(count)
     rows = rows.detach().cpu().double()
     directions = F.normalize(rows, dim=1)
-    # The squared norm of the sum holds each pair twice, and each row with itself.
+    # The squared norm of the sum contains each pair twice, and each row with itself once.
     pairs = directions.sum(dim=0).square().sum() - directions.square().sum()
     smallest = torch.finfo(rows.dtype).tiny  # rows that are all 0 are equal, and of rank 1
     around = (rows - rows.mean(dim=0)).square().sum() / rows.square().sum().clamp(min=smallest)
@@ -68,28 +68,32 @@ def row_spread(rows: Tensor) -> RowSpread:
 
 
 def collapse(rows: Tensor, seen: np.ndarray) -> dict[str, RowSpread]:
-    """Return how alike the rows (R, width) of symbols are, `seen` in training (R,) and `never`."""
+    """Return how alike rows (R, width) are, for symbols `seen` in training and for the others.
+
+    seen: bool (R,).
+    """
     mask = torch.from_numpy(seen).to(rows.device)
     return {"seen": row_spread(rows[mask]), "never": row_spread(rows[~mask])}
 
 
 @torch.no_grad()
 def reset_rows(rows: Tensor, seen: np.ndarray, seed: int) -> int:
-    """Redraw, in place, the rows (R, width) of symbols never seen in training; return how many.
+    """Redraw, in place, the rows (R, width) of symbols that training never showed.
 
     They are drawn from the normal distribution with the mean and the covariance of the seen rows.
-    seen: bool (R,). Raises LogicgenError where there are none to redraw, or too few to draw from.
+    seen: bool (R,). Returns the number of redrawn rows. Raises LogicgenError if all symbols were
+    seen, or fewer than two.
     """
     never = int((~seen).sum())
     if not never:
-        raise LogicgenError("no row to reset: every symbol occurs in training; leave it out")
+        raise LogicgenError("no row to reset: every symbol occurs in training; omit --reset-rows")
     if seen.sum() < 2:
         raise LogicgenError("no rows to draw from: fewer than two symbols occur in training")
     mask = torch.from_numpy(seen).to(rows.device)
     known = rows[mask]
     mean = known.mean(dim=0)
-    # A sum of the deviations of n rows, with independent normal weights of variance 1 / (n - 1),
-    # has their covariance; no matrix has to be decomposed.
+    # Sum the deviations of n rows with independent normal weights of variance 1 / (n - 1). The sum
+    # has the covariance of the rows, and no matrix must be decomposed.
     weights = torch.randn(never, len(known), generator=torch.Generator().manual_seed(seed))
     weights = (weights * (len(known) - 1) ** -0.5).to(rows)
     rows[~mask] = mean + weights @ (known - mean)
@@ -97,16 +101,16 @@ def reset_rows(rows: Tensor, seen: np.ndarray, seed: int) -> int:
 
 
 def trained_rows(run: Path, model: Model, data: Dataset | Corpus) -> tuple[Tensor, np.ndarray]:
-    """Return the trained rows of a run's model, (R, width), and which the training data show, (R,).
+    """Return a model's trained rows (R, width), and which of them occur in the data, (R,).
 
-    Raises LogicgenError where no row belongs to a symbol, or the model was trained on other data.
+    data: the training data. Raises LogicgenError if the model was trained on other data, or if its
+    rows do not belong to symbols.
     """
     trained = load_json(find_run(run) / CARD).get("data")
     if trained != data.fingerprint:
         raise LogicgenError(
             f"{run} was trained on other data ({trained}) than {data.folder}"
-            f" ({data.fingerprint}), so that it is not known which symbols it has seen: give the"
-            " data it was trained on"
+            f" ({data.fingerprint}), so its seen symbols are not known: give its training data"
         )
     return model.trained_rows(model.training_data(model.recipe, data), str(run))
 
@@ -114,7 +118,7 @@ def trained_rows(run: Path, model: Model, data: Dataset | Corpus) -> tuple[Tenso
 def measure_collapse(
     run: Path, data: Dataset | Corpus, out: Path | None, device: str
 ) -> tuple[list[str], Path]:
-    """Write the collapse of a model's rows as JSON; return it in words, and the file."""
+    """Write how alike a model's rows are as JSON; return a table in lines, and the file."""
     found = collapse(*trained_rows(run, load_model(run, device), data))
     folder = out or scores_folder(run, "collapse")
     prepare_folder(folder)

@@ -1,6 +1,6 @@
-"""Comparisons of evaluations of the same examples: a table, figures with one scale, and a page.
+"""Comparisons of evaluations of the same examples: a table, figures on one scale, and a page.
 
-The page shows heat maps on one scale, and what one model gets right and another gets wrong.
+The page shows heat maps on one scale, and the examples on which the models differ.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ if TYPE_CHECKING:
     from logicgen.measures.perplexity import CurveAbout
 
 Run = tuple[str, pa.Table, About]
-"""The label of an evaluation, its predictions, and what they are of."""
+"""The label of an evaluation, its predictions, and its description."""
 
-# Evaluations whose answers are drawn; of more, only texts and verdicts stand on the page.
+# Evaluations with drawings. For further evaluations, the page shows only answers and verdicts.
 DRAWN = 4
 
 
@@ -64,8 +64,8 @@ def write_comparison_page(
 ) -> Path:
     """Write the page of evaluations of the same examples; return its path in the folder.
 
-    Differences are to the first. Of several embedding seeds the first stands for all in the
-    examples, not in the maps.
+    Differences are to the first evaluation. Maps contain all embedding seeds; listed examples
+    contain the first seed only.
     """
     about, labels = runs[0][2], [label for label, _, _ in runs]
     scores = [Scores.of(table, each) for _, table, each in runs]
@@ -76,23 +76,23 @@ def write_comparison_page(
     places = chosen(np.asarray(right.any(0) & ~right.all(0)))
     listed = [table.take(pa.array(places)).to_pydict() for table in answered]
     who = [_who(labels, right[:, place]) for place in places]
-    notes = ["Made by logicgen. Intervals are Wilson's, of 95%, over problems."]
+    notes = ["Made by logicgen. Intervals are 95% Wilson intervals over problems."]
     if max(each.seeds for each in scores) > 1:
-        notes.append("The examples hold answers with the first embedding seed; maps count all.")
+        notes.append("Examples show answers of the first embedding seed; maps count all seeds.")
     if len(runs) > DRAWN:
         notes.append(f"Answers of the first {DRAWN} evaluations are drawn and explained.")
     task, path = load_task(about.task), folder / REPORT
     document = Document(
         title=f"{' and '.join(labels)} on {about.data} ({about.split})",
-        lead=f"{len(order):,} examples, answered by {len(runs)} models; right is what the solver"
-        " accepts.",
+        lead=f"{len(order):,} examples, answered by {len(runs)} models. An answer is right if the"
+        " solver accepts it.",
         summary=[_scores(labels, scores, about)],
         data=page_data(
             {about.task: task_facts(task)},
             *_page_rows(task, dict(zip(labels, listed, strict=True)), who, workers, progress),
             maps=_maps(labels, scores, about),
             total=len(order),
-            sampled="first those that one gets right and another does not",
+            sampled="first the examples on which the models differ",
         ),
         notes=notes,
     )
@@ -107,7 +107,10 @@ def _page_rows(
     workers: int,
     progress: Progress,
 ) -> tuple[list[Any], dict[str, list[Any]], list[Any]]:
-    """Return columns, rows and answers of a page; listed: the answers by label; who is right."""
+    """Return columns, rows and answers of a page.
+
+    listed: answers by label. who: for each example, the models that are right.
+    """
     shared = next(iter(listed.values()))
     rows: dict[str, list[Any]] = {
         "key": [str(row) for row in shared["row"]],
@@ -144,7 +147,7 @@ def _page_rows(
 
 
 def _who(labels: Sequence[str], right: np.ndarray) -> str:
-    """Return who answers an example right, in words."""
+    """Return in words the models that answer an example right."""
     if right.all() or not right.any():
         return "all models" if right.all() else "no model"
     found = [label for label, is_right in zip(labels, right, strict=True) if is_right]
@@ -152,7 +155,7 @@ def _who(labels: Sequence[str], right: np.ndarray) -> str:
 
 
 def _maps(labels: Sequence[str], scores: Sequence[Scores], about: About) -> list[Any]:
-    """Return the map of right answers of each evaluation, and of its differences to the first."""
+    """Return the maps of right answers, and the maps of differences to the first evaluation."""
     cells = [each.by_cell() for each in scores]
     maps = [
         share_map(f"{label}: right answers", here, each.about)
@@ -172,7 +175,7 @@ def _maps(labels: Sequence[str], scores: Sequence[Scores], about: About) -> list
 
 
 def _scores(labels: Sequence[str], scores: Sequence[Scores], about: About) -> FactTable:
-    """Return the table of right answers: a row for each evaluation, a column for each part."""
+    """Return the table of right answers, with a row per evaluation and a column per part."""
     found = [{"overall": each.score(), **each.by_part(about)} for each in scores]
     names = list(found[0])
     rows = [
@@ -189,19 +192,19 @@ COLUMNS = {
     "beyond_in_length_only": "other lengths",
     "overall": "all",
 }
-"""Parts of a summary that a comparison shows, with their names there."""
+"""Parts of a summary that a comparison shows, with their heads."""
 
 
 def compare(
     folders: list[Path], out: Path, *, workers: int = 1, progress: Progress = lambda *_: None
 ) -> list[dict[str, Any]]:
-    """Write table, figures and page of a comparison; returns the table's rows.
+    """Write table, figures and page of a comparison; return the table's rows.
 
-    `comparison.csv` has a row for each evaluation and part of the examples: the parts are those of
-    the first evaluation's training region, so that a part holds the same examples for all.
-    workers: processes that look for the reasons of verdicts; progress: of that, done and total.
-    Raises LogicgenError where the folders do not hold evaluations of the same examples, or where
-    `out` is one of them, whose own pictures would be lost.
+    `comparison.csv` has a row for each evaluation and each part of the examples. The training
+    region of the first evaluation defines the parts, so that a part has the same examples for all.
+    workers: processes that look for the reasons of verdicts. progress: called while they do.
+    Raises LogicgenError if the folders do not contain evaluations of the same examples, or if
+    `out` is one of the folders.
     """
     check_folders(folders, out)
     read = read_runs(folders)
@@ -216,9 +219,9 @@ def compare(
 
 
 def comparison_figures(runs: list[tuple[str, Scores]]) -> list[tuple[str, str, Figure]]:
-    """Return name, description and figure of each picture of (label, scores) side by side.
+    """Return name, caption and figure of each picture of (label, scores).
 
-    Differences are to the first; one alone has none.
+    Differences are to the first run; a single run has no figure of differences.
     """
     about = runs[0][1].about
     title = f"{about.data} ({about.split})"
@@ -234,9 +237,9 @@ def comparison_figures(runs: list[tuple[str, Scores]]) -> list[tuple[str, str, F
 
 
 def read_runs(folders: list[Path]) -> list[tuple[str, pa.Table, About]]:
-    """Read label, predictions and description of evaluations.
+    """Return label, predictions and description of evaluations.
 
-    Raises LogicgenError where they cannot be compared.
+    Raises LogicgenError if they cannot be compared.
     """
     tables, abouts = zip(*map(_read, folders), strict=True)
     labels = labels_of(folders, abouts, ("task", "data", "split"))
@@ -252,7 +255,7 @@ def read_runs(folders: list[Path]) -> list[tuple[str, pa.Table, About]]:
 
 
 def check_folders(folders: Sequence[Path], out: Path) -> None:
-    """Raise LogicgenError for fewer than two folders, one named twice, or an `out` among them."""
+    """Raise LogicgenError for fewer than two folders, repeated folders, or `out` among them."""
     if out.resolve() in [folder.resolve() for folder in folders]:
         raise LogicgenError(f"{out}: is one of the evaluations: choose another folder with -o")
     if len(folders) < 2:
@@ -267,10 +270,10 @@ def check_folders(folders: Sequence[Path], out: Path) -> None:
 def labels_of(
     folders: Sequence[Path], abouts: Sequence[About | CurveAbout], same: Sequence[str]
 ) -> list[str]:
-    """Return a label for each evaluation: its model, or its folder where models share a name.
+    """Return a label for each evaluation: its model, or its folder if models share a name.
 
     If models were trained in different precisions, each label contains the precision.
-    Raises LogicgenError where the attributes in `same` are not the same for all.
+    Raises LogicgenError if an attribute in `same` is not equal for all.
     """
     for folder, about in zip(folders, abouts, strict=True):
         for name in same:
@@ -303,7 +306,10 @@ def _examples(table: pa.Table) -> set[tuple[int, str, str]]:
 
 
 def part_rows(head: dict[str, Any], scores: Scores, about: About) -> list[dict[str, Any]]:
-    """Return a row for each part of the examples, seen from the region of `about`, and for all."""
+    """Return a row for each part of the examples and a row for all.
+
+    The training region in `about` defines the parts.
+    """
     found = {**scores.by_part(about), "overall": scores.score()}
     return [{**head, "part": name, **score.flat()} for name, score in found.items()]
 
@@ -320,9 +326,9 @@ def _rows(label: str, scores: Scores, about: About) -> list[dict[str, Any]]:
 
 
 def markdown(rows: list[dict[str, Any]]) -> str:
-    """Return the table for people: a row per evaluation, a column per part of the examples.
+    """Return the table as Markdown: a row per evaluation, a column per part of the examples.
 
-    An evaluation of a model that was trained on another region says so.
+    If a model was trained on another region than the first, its row contains that region.
     """
     runs: dict[str, dict[str, dict[str, Any]]] = {}
     for row in rows:

@@ -14,12 +14,15 @@ from logicgen.nn.generation import Texts, beam_search, generate
 from logicgen.nn.samples import Sampling
 from logicgen.tokens import NOTHING, OTHER, Tokens
 
-# Continuations that are written together.
+# Continuations in a batch.
 AT_A_TIME = 64
 
 
 class Completion(NamedTuple):
-    """A continuation of a prompt, and its log-probability in nats, with the end or `until`."""
+    """A continuation of a prompt.
+
+    Its log-probability, in nats, includes the end or `until`.
+    """
 
     text: str
     log_probability: float
@@ -35,12 +38,12 @@ def complete(
     until: str | None = None,
     seed: int = 0,
 ) -> list[Completion]:
-    """Return `count` continuations of up to `tokens` tokens, which do not contain `until`.
+    """Return `count` continuations of up to `tokens` tokens, which end before `until`.
 
-    Number n, with the rows that are drawn for it (from `seed`), follows from the seeds and n alone.
-    Without `sampling` the most probable tokens are taken.
-    Raises LogicgenError for an empty prompt, one the model cannot read, and an `until` that it
-    cannot write.
+    Without `sampling`, each token is the most probable token. Continuation n and its random rows
+    are determined by the seeds and n alone.
+    Raises LogicgenError for a prompt that is empty or that the model cannot read, and for an
+    `until` that it cannot write.
     """
     prompt_ids = _prompt(model, prompt)
     finished, shown = _ending(model.tokens, until)
@@ -65,11 +68,11 @@ def most_probable(
     until: str | None = None,
     seed: int = 0,
 ) -> list[Completion]:
-    """Return the up to `count` most probable continuations that a beam search finds, best first.
+    """Return up to `count` continuations by beam search, the most probable first.
 
-    They are different sequences of tokens; byte pairs may write one text in several ways. Where
-    rows are drawn, all have those of `seed`.
-    Raises LogicgenError for a `count` above `beams`, and as `complete`.
+    Their sequences of tokens differ, but with byte pairs several sequences can write one text. All
+    use the random rows of `seed`.
+    Raises LogicgenError for a `count` above `beams`, and the errors of `complete`.
     """
     if count > beams:
         raise LogicgenError(
@@ -84,14 +87,14 @@ def most_probable(
 
 
 def _prompt(model: LanguageModel, prompt: str) -> Tensor:
-    """Return the ids of a prompt, (T,). Raises LogicgenError where there are none."""
+    """Return the ids of a prompt, (T,). Raises LogicgenError for an empty prompt."""
     try:
         ids = model.tokens.encode(prompt)
-    except UnicodeEncodeError:  # bytes of a command line that are no text
+    except UnicodeEncodeError:  # bytes of a command line that are not UTF-8
         raise LogicgenError("the prompt is not UTF-8: convert it") from None
     if not len(ids):
         raise LogicgenError(
-            "the prompt is empty, and a model only says what follows a token: give at least one"
+            "the prompt is empty, but a model only predicts the next token: give at least one token"
         )
     return torch.from_numpy(ids).to(model.device)
 
@@ -107,7 +110,7 @@ def _completions(written: Texts, shown: Callable[[list[int]], str]) -> list[Comp
 def _ending(
     tokens: Tokens, until: str | None
 ) -> tuple[Callable[[list[int]], bool], Callable[[list[int]], str]]:
-    """Return a test whether ids end in `until`, and a function to the text before it."""
+    """Return a test whether ids end in `until`, and a function from ids to the text before it."""
     if until is None:
         return lambda ids: False, tokens.decode
     try:
@@ -124,8 +127,8 @@ def _ending(
         return ends, lambda ids: tokens.decode(ids[: -len(wanted)] if ends(ids) else ids)
     if tokens.by_character and tokens.id(OTHER) in wanted:
         raise LogicgenError(f"--until: the model cannot write {until!r}: it lacks a token for it")
-    until = tokens.decode(wanted) if tokens.kind == "letters" else until  # as the model writes it
-    # Byte pairs may write it in many ways, but every token is at least one byte.
+    until = tokens.decode(wanted) if tokens.kind == "letters" else until  # as written
+    # Byte pairs can write `until` in many ways, but every token has at least one byte.
     longest = len(until.encode())
     return (
         lambda ids: until in tokens.decode(ids[-longest:]),

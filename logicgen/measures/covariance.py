@@ -1,11 +1,12 @@
 """Alpha-covariance: the degree to which renaming a problem's symbols only renames the answer.
 
-A problem has n renamings; its predictions, with each renaming undone, are d different ones. Then
+Let a problem have n renamings, and let its predictions have d different texts after each renaming
+is undone. Then
 
     alpha-covariance = 1 - (d - 1) / (n - 1)
 
-so it is 1 where a model sees no difference between the names and 0 where each renaming has another
-answer. With n = 1 it is not defined. Source: Işık, Cinbiş, Aydın Göl (ICML 2025).
+It is 1 if the names make no difference to the model, and 0 if each renaming gets another answer.
+It is not defined for n = 1. Source: Işık, Cinbiş, Aydın Göl (ICML 2025).
 
 The files of a measurement:
 
@@ -68,15 +69,16 @@ if TYPE_CHECKING:
 # All renamings of a problem over an alphabet of five symbols, as in the paper.
 MOST_RENAMINGS = 120
 
-# Names: of the symbols after the renaming. Undone: the prediction in the problem's own names.
+# names: of the symbols after the renaming. undone: the prediction in the original names.
 SCHEMA = schema_of("row embedding_seed", "problem names prediction undone")
 
 
 def renamings(symbols: Sequence[str], alphabet: int, rng: Random) -> list[tuple[str, ...]]:
-    """Return lists of names for `symbols` out of the first `alphabet` ones; first their own names.
+    """Return lists of new names for `symbols` from an alphabet of a given size.
 
-    A renaming is a one-to-one map of the symbols into the alphabet: k symbols have N!/(N - k)! of
-    them. Returns all where these are at most 120, and else a random sample of 120 different ones.
+    A renaming is a one-to-one map of the symbols into the alphabet; k symbols have N!/(N - k)!
+    renamings. The first list contains the original names. If there are more than 120 renamings,
+    the result is a random sample of 120 renamings.
     """
     names = [symbol_name(number) for number in range(alphabet)]
     chosen: Iterable[tuple[str, ...]]
@@ -93,10 +95,11 @@ def renamings(symbols: Sequence[str], alphabet: int, rng: Random) -> list[tuple[
 
 
 def undo(text: str, symbols: Sequence[str], names: Sequence[str], alphabet: int) -> str:
-    """Return a prediction for a problem whose `symbols` were renamed to `names` in the old names.
+    """Return a prediction with the renaming of `symbols` to `names` undone.
 
-    An answer may hold symbols that its problem does not. The names that are free after the renaming
-    become those that were free before it, in order, so that no two symbols of it become one.
+    An answer may contain symbols that do not occur in its problem. Names that are unused after the
+    renaming become, in order, the names that were unused before it. So two symbols never become
+    equal.
     """
     every = [symbol_name(number) for number in range(alphabet)]
     free = [name for name in every if name not in symbols]
@@ -118,11 +121,10 @@ def predict_renamed(
 ) -> pa.Table:
     """Return a table of the model's answers, a row per problem, embedding seed and renaming.
 
-    The alphabet of a problem's names is what the model sees with it anyway (`alphabets`): the
-    training symbols, more where the data set names the problem from more. All renamings of a
-    problem get the same embedding matrix.
+    New names come from the alphabet that the model sees in any evaluation (`alphabets`). All
+    renamings of a problem use the same embedding matrix.
 
-    `limit` is the most problems to rename; other arguments, and errors, as of `predict_and_verify`.
+    limit: the largest number of problems. Other arguments and errors: see `predict_and_verify`.
     """
     from logicgen.nn.decoding import GREEDY
 
@@ -139,22 +141,22 @@ def predict_renamed(
 
 @dataclass(frozen=True)
 class RenamedProblem:
-    """A problem of a split whose symbols have other names."""
+    """A problem of a split with other names of its symbols."""
 
     row: int
-    example: dict[str, Any]  # as the data set holds it
-    symbols: tuple[str, ...]  # of its problem
-    names: tuple[str, ...]  # what they are called instead
-    alphabet: int  # of so many symbols, of which these are
+    example: dict[str, Any]  # of the data set
+    symbols: tuple[str, ...]  # of the original problem
+    names: tuple[str, ...]  # new names, in the order of `symbols`
+    alphabet: int  # number of possible names
 
     @property
     def problem(self) -> str:
-        """Return the problem with these names, in prefix notation."""
+        """Return the problem with the new names, in prefix notation."""
         return rename(self.example["problem"], dict(zip(self.symbols, self.names, strict=True)))
 
 
 def _renamed(rows: np.ndarray, table: pa.Table, alphabets: np.ndarray) -> Iterator[RenamedProblem]:
-    """Yield the renamings of all problems of a table; rows: which ones they are in their split."""
+    """Yield all renamings of the problems of a table. rows: their rows in the split."""
     examples = zip(rows.tolist(), table.to_pylist(), alphabets.tolist(), strict=True)
     for row, example, alphabet in examples:
         symbols = tuple(symbols_of(example["problem"]))
@@ -163,7 +165,7 @@ def _renamed(rows: np.ndarray, table: pa.Table, alphabets: np.ndarray) -> Iterat
 
 
 def _answered(found: Iterable[tuple[RenamedProblem, int, str]], about: About) -> pa.Table:
-    """Return the table of renamed problems, numbers of embedding seeds, and answers to them."""
+    """Return the table of (renamed problem, embedding seed, answer)."""
     rows = []
     for each, seed, text in found:
         undone = undo(text, each.symbols, each.names, each.alphabet)
@@ -175,10 +177,10 @@ def _answered(found: Iterable[tuple[RenamedProblem, int, str]], about: About) ->
 def renamed_prompts(
     data: Dataset, split: str, limit: int | None = None, examples: int = 0
 ) -> Iterator[dict[str, Any]]:
-    """Yield prompts of all renamings of problems, for a model that is asked elsewhere.
+    """Yield prompts of all renamings of problems, for a model outside logicgen.
 
-    limit: the most problems to rename. examples: of `logicgen.prompt`.
-    Raises LogicgenError for a task without prompts, and where there is no such split.
+    limit: the largest number of problems. examples: see `logicgen.prompt`.
+    Raises LogicgenError for a task without prompts and for an unknown split.
     """
     task = data.task
     wording_of(task)
@@ -204,13 +206,13 @@ def renamed_prompts(
 def read_renamed(
     data: Dataset, split: str, replies: Sequence[Reply], called: str, mode: Mode = "strict"
 ) -> pa.Table:
-    """Return a table of replies to renamed problems, as `predict_renamed` makes of predictions.
+    """Return a table of replies to renamed problems, in the format of `predict_renamed`.
 
-    Answers are read and not checked. A completion whose answer cannot be read is written `? N`,
-    with its number, so that it differs from all others. The second reply to a problem stands for a
-    second embedding seed, and so on.
+    Answers are not verified. A completion without a readable answer becomes `? N`, with its
+    number, so that it differs from all other answers. The n-th reply to a problem counts as its
+    answer with the n-th embedding seed.
 
-    Raises LogicgenError where a problem has not all its renamings, equally often.
+    Raises LogicgenError if a problem lacks renamings, or if their numbers of replies differ.
     """
     task = data.task.limited(EFFORT, None)
     rows = np.unique([reply.row for reply in replies])
@@ -242,26 +244,26 @@ def read_renamed(
 
 
 def _letters(data: Dataset, table: pa.Table) -> np.ndarray:
-    """Return of how many symbols the names of each problem are: those of training, or more."""
+    """Return the size of each problem's alphabet: the training symbols, or more."""
     most = data.region.symbols[1]
     return np.asarray(np.maximum(table["symbols"].to_numpy(), most))
 
 
 @dataclass(frozen=True)
 class Covariance:
-    """The alpha-covariance of one problem, under one embedding seed.
+    """The alpha-covariance of one problem with one embedding seed.
 
-    Predictions differ as texts, with the renaming undone, or in more than how they are written
-    (`Task.same`): one that does not parse equals only its own text.
+    Predictions, with the renaming undone, are compared as texts and by `Task.same`. A prediction
+    that does not parse equals only its own text.
     """
 
     row: int
     embedding_seed: int
     problem: str
-    symbols: int  # distinct
+    symbols: int  # different symbols of the problem
     renamings: int
-    different: int  # predictions, as texts
-    inequivalent: int
+    different: int  # different predictions, as texts
+    inequivalent: int  # different predictions up to `Task.same`
 
     @property
     def strings(self) -> float:
@@ -275,7 +277,10 @@ class Covariance:
 
 
 def covariances(table: pa.Table) -> list[Covariance]:
-    """Return one for each problem and embedding seed of a table; no value where one renaming."""
+    """Return the alpha-covariance of each problem and embedding seed of a table.
+
+    Problems with a single renaming are included; they have no value.
+    """
     task = load_task(json.loads(table.schema.metadata[b"logicgen"])["task"])
     task = task.limited(EFFORT, None)
     found = []
@@ -291,7 +296,10 @@ def covariances(table: pa.Table) -> list[Covariance]:
 
 
 def count_inequivalent(task: Task, answers: Iterable[str]) -> int:
-    """Return how many of these different answers differ up to the task's equivalence."""
+    """Return the number of answers that differ up to the task's equivalence.
+
+    answers: different texts.
+    """
     kinds: list[Any] = []
     unread = 0
     for text in answers:
@@ -306,7 +314,7 @@ def count_inequivalent(task: Task, answers: Iterable[str]) -> int:
 
 
 def by_symbols(found: Iterable[Covariance]) -> dict[int, list[Covariance]]:
-    """Return those that have a value, by the number of symbols, in its order."""
+    """Return the entries that have a value, by number of symbols, sorted."""
     defined = [each for each in found if each.renamings > 1]
     return {
         symbols: [each for each in defined if each.symbols == symbols]
@@ -318,7 +326,7 @@ def summary_of(found: Sequence[Covariance], about: dict[str, Any]) -> dict[str, 
     """Return the distribution of both values over all problems and by number of symbols.
 
     about: metadata of a table of predictions.
-    Raises LogicgenError where no problem has two renamings.
+    Raises LogicgenError if no problem has two renamings.
     """
     defined = [each for each in found if each.renamings > 1]
     if not defined:
@@ -337,7 +345,7 @@ def summary_of(found: Sequence[Covariance], about: dict[str, Any]) -> dict[str, 
 
 
 def _distribution(some: list[Covariance]) -> dict[str, Any]:
-    """Return the number of problems and of renamings, and the distribution of both values."""
+    """Return the number of problems, the most renamings, and the distribution of both values."""
     found: dict[str, Any] = {
         "problems": len({each.row for each in some}),
         "most_renamings": max(each.renamings for each in some),
@@ -355,9 +363,9 @@ def _distribution(some: list[Covariance]) -> dict[str, Any]:
 
 
 def write_covariance(table: pa.Table, folder: Path) -> dict[str, Any]:
-    """Write the files of a table that `predict_renamed` made; returns the summary.
+    """Write the files of a table of `predict_renamed`; return the summary.
 
-    Raises LogicgenError where no problem has two renamings.
+    Raises LogicgenError if no problem has two renamings.
     """
     about = json.loads(table.schema.metadata[b"logicgen"])
     write_atomically(folder / "renamings.parquet", lambda part: pq.write_table(table, part))
@@ -377,7 +385,7 @@ def write_covariance(table: pa.Table, folder: Path) -> dict[str, Any]:
 
 
 def draw_box_plot(groups: dict[int, list[Covariance]], title: str) -> Figure:
-    """Draw boxes of the values by number of symbols: of exact strings, and up to equivalence."""
+    """Draw box plots of both values by number of symbols."""
     figure, axes = new_axes(max(5.0, 1.4 + 0.8 * len(groups)), 4, title)
     legend = []
     for name, called, shift, colour in (
@@ -407,18 +415,18 @@ def draw_box_plot(groups: dict[int, list[Covariance]], title: str) -> Figure:
 
 
 def covariance_lines(summary: dict[str, Any], replies: int) -> list[str]:
-    """Return a summary in words; replies: how many answers it is made from."""
+    """Return a summary as printed lines. replies: number of answers."""
     lines = []
     if unread := summary["decoding"].get("unread"):
         said = f"{unread:,} of {replies:,} replies have no answer that can be read"
-        lines.append(f"{said}; each counts as another one")
+        lines.append(f"{said}; each counts as a different answer")
     lines.append("mean, median [quartiles] of the alpha-covariance of problems")
     lines.append(f"{'symbols':>7} {'problems':>8}  {'exact strings':<27} up to equivalence")
     for symbols, part in [*summary["by_symbols"].items(), ("all", summary["overall"])]:
         texts = [_shown(part[name]) for name in ("strings", "equivalence")]
         lines.append(f"{symbols:>7} {part['problems']:>8,}  {texts[0]:<27} {texts[1]}")
     if further := summary["without_renamings"]:
-        lines.append(f"{further:,} further problems can only be named in one way and have no value")
+        lines.append(f"{further:,} further problems have a single renaming and no value")
     return lines
 
 

@@ -1,10 +1,10 @@
-"""The measure of perplexity by position: its files, and what comparisons and studies show of it.
+"""The measure of perplexity by position: its files, and its use in comparisons and studies.
 
 positions.csv   means at each position
-summary.json    means over all positions, and from one on
-readings.json   the first sequences, with what was measured at each of their tokens
+summary.json    means over all positions, and over positions from `beyond` on
+readings.json   the first sequences, with the measures at each token
 perplexity      perplexity by position, as .png and .svg
-report.html     a page of all of it, with text coloured by surprise
+report.html     a page of all of it, with text colored by surprise
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Perplexity(Measure):
     of = ("sequences", "ciphers")
 
     def check(self, settings: Any, data: Any, model: ModelRecipe, where: str) -> None:
-        """Raise LogicgenError for a model that reads no texts."""
+        """Raise LogicgenError for a model that is not a language model."""
         check_reads(settings.name, model, where)
 
     def take(self, settings: Any, data: Any, subject: Subject) -> Json:
@@ -75,16 +75,16 @@ class Perplexity(Measure):
         }
 
     def headline(self, found: Json) -> tuple[float, bool]:
-        """Return the bits above the ideal where it is known, else the bits per token."""
+        """Return the bits above the ideal model if it is known, else the bits per token."""
         part = _last_part(found)
         return float(part["kl_ideal"] if "kl_ideal" in part else part["bits"]), True
 
     def columns(self, points: list[Findings], prefix: str) -> list[dict[str, str]]:
-        """Return the columns of perplexity and of distances, where these are known."""
+        """Return the columns of perplexity, and of distances if they are known."""
         return [_columns(point, prefix) for point in points]
 
     def lines(self, found: Json) -> list[Json]:
-        """Return a line for all positions, and one for those from a position on."""
+        """Return a line for all positions, and a line for positions from `beyond` on."""
         summary = found["summary"]
         return [{"part": p, **summary[p]} for p in ("overall", "beyond") if p in summary]
 
@@ -109,7 +109,7 @@ class Perplexity(Measure):
     def write_page(
         self, folder: Path, path: Path | None, *, workers: int, progress: Counted
     ) -> Path:
-        """Write the curve, and text coloured by surprise."""
+        """Write the page of a curve, with text colored by surprise."""
         return write_perplexity_page(read_readings(folder), path or folder / REPORT)
 
 
@@ -117,7 +117,7 @@ MEASURE = Perplexity()
 
 
 def _last_part(found: Json) -> Json:
-    """Return the means from a position on where there are some, else those of all positions."""
+    """Return the means from `beyond` on if there are any, else the means over all positions."""
     part: Json = found["summary"].get("beyond") or found["summary"]["overall"]
     return part
 
@@ -149,9 +149,10 @@ def _columns(point: Findings, prefix: str) -> dict[str, str]:
 
 
 def curve_groups(points: list[Findings]) -> dict[str, list[tuple[str, Curve]]]:
-    """Return the curves of points that read the same data, by the choices that these share.
+    """Return labeled curves in groups of points with equal data.
 
-    Training seeds are averaged. Points that all read the same data have no name for it.
+    The key of a group is the choices that its points share; it is empty if all data are equal.
+    Curves are means over training seeds.
     """
     groups: dict[str, list[Findings]] = {}
     for point in points:
@@ -165,7 +166,7 @@ def curve_groups(points: list[Findings]) -> dict[str, list[tuple[str, Curve]]]:
         for point in group:
             label = ", ".join(name for axis, name in point.choices.items() if axis in inside)
             curves.append((label or ", ".join(shared), _mean_curve(point)))
-        # Where no choice tells the data of some points from those of others, a number does.
+        # If no choice distinguishes the data of the groups, a number does.
         found[("-".join(shared) or f"data {number}") if len(groups) > 1 else ""] = curves
     return found
 
@@ -178,7 +179,7 @@ def _mean_curve(point: Findings) -> Curve:
 
 
 def _curve_of(found: Json) -> Curve:
-    """Return the curve that was found of one model."""
+    """Return the curve in the findings of one model."""
     means = {
         name: np.array([np.nan, *(np.nan if v is None else v for v in values)])
         for name, values in found["means"].items()
@@ -190,7 +191,7 @@ def _curve_of(found: Json) -> Curve:
 
 
 def write_curve(curve: Curve, folder: Path) -> dict[str, Any]:
-    """Write all files of an evaluation on a corpus; returns the summary."""
+    """Write all files of an evaluation on a corpus; return the summary."""
     rows = [
         {
             "position": position,
@@ -212,7 +213,7 @@ def write_curve(curve: Curve, folder: Path) -> dict[str, Any]:
 
 
 def summary_lines(summary: dict[str, Any]) -> list[str]:
-    """Return a line for each part and measure of a summary, for people."""
+    """Return a summary as printed lines, a line for each part and measure."""
     lines = []
     for part in ("overall", "beyond"):
         if part not in summary:
@@ -233,7 +234,7 @@ def summary_lines(summary: dict[str, Any]) -> list[str]:
 
 
 def read_curve(folder: Path) -> Curve:
-    """Read what `write_curve` wrote. Raises LogicgenError where there is none or it is damaged."""
+    """Return the curve in a folder. Raises LogicgenError if it is missing or damaged."""
     path = folder / POSITIONS
     try:
         summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
@@ -259,7 +260,7 @@ def read_curve(folder: Path) -> Curve:
 
 
 def read_readings(folder: Path) -> Curve:
-    """Read a curve with the first sequences as they were read. Raises as `read_curve`."""
+    """Return a curve with its first sequences. Raises the errors of `read_curve`."""
     curve, path = read_curve(folder), folder / READINGS
     try:
         readings = TypeAdapter(list[Reading]).validate_json(path.read_bytes())
@@ -273,9 +274,9 @@ def read_readings(folder: Path) -> Curve:
 
 
 def compare_curves(folders: list[Path], out: Path) -> list[tuple[str, dict[str, Any]]]:
-    """Draw evaluations of the same sequences as one figure; returns label and parts of each.
+    """Draw evaluations of the same sequences in one figure; return label and parts of each.
 
-    Raises LogicgenError where they are not of the same sequences, or `out` is one of the folders.
+    Raises LogicgenError if the sequences differ, or if `out` is one of the folders.
     """
     check_folders(folders, out)
     curves = [read_curve(folder) for folder in folders]

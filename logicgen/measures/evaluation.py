@@ -1,8 +1,8 @@
-"""An evaluation of answers: its files, and the page of every answer with why it is wrong.
+"""An evaluation of answers: its files, and the page of all answers with the reasons of verdicts.
 
 predictions.parquet   a row per answer, with its verdict
-summary.json          the scores of all answers and of parts of them
-cells.csv             the score of every cell
+summary.json          the scores of all answers and of their parts
+cells.csv             the score of each cell
 heatmap, symbols, lengths   figures, each as .png and .svg
 report.html           a page of all of it, with the answers
 """
@@ -10,7 +10,7 @@ report.html           a page of all of it, with the answers
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
@@ -59,7 +59,7 @@ from logicgen.tasks import Task, load_task
 
 PREDICTIONS, SUMMARY, CELLS = "predictions.parquet", "summary.json", "cells.csv"
 
-# Columns that evaluations do not always have, and bytes that a file may take in memory.
+# Columns that an evaluation may lack, and the most bytes of a file in memory.
 OPTIONAL = ("edit_distance", "right_tokens", "verified_prediction", "verified_verdict", "draws")
 MOST_BYTES = 1 << 32
 
@@ -81,7 +81,7 @@ def write_predictions(table: pa.Table, folder: Path) -> None:
 
 
 def read_predictions(folder: Path) -> tuple[pa.Table, About]:
-    """Read `predictions.parquet`. Raises LogicgenError where there is none or it is damaged."""
+    """Read `predictions.parquet`. Raises LogicgenError if it is missing or damaged."""
     path = folder / PREDICTIONS
     try:
         if not path.is_file():
@@ -109,7 +109,7 @@ def read_predictions(folder: Path) -> tuple[pa.Table, About]:
 def write_evaluation(
     table: pa.Table, folder: Path, *, workers: int, progress: Callable[..., None]
 ) -> dict[str, Any]:
-    """Write predictions, and all that is made from them; return the summary.
+    """Write predictions and all files that are made from them; return the summary.
 
     workers: processes that look for the reasons of verdicts.
     """
@@ -120,9 +120,9 @@ def write_evaluation(
 
 
 def write_figures(folder: Path) -> dict[str, Any]:
-    """Write all but the page that is made from the predictions in a folder; return the summary.
+    """Write scores and figures from the predictions in a folder; return the summary.
 
-    Raises LogicgenError where there are no whole predictions.
+    Raises LogicgenError if the predictions are missing or damaged.
     """
     table, about = read_predictions(folder)
     scores = Scores.of(table, about)
@@ -146,7 +146,7 @@ def write_figures(folder: Path) -> dict[str, Any]:
 
 
 def score_lines(summary: dict[str, Any]) -> list[str]:
-    """Return the scores of a summary in words."""
+    """Return the scores of a summary as printed lines."""
     lines = []
     for name, called in PARTS.items():
         if name not in summary:
@@ -171,9 +171,11 @@ def write_evaluation_page(
     workers: int = 1,
     progress: Progress = lambda *_: None,
 ) -> Path:
-    """Write the page of the evaluation in a folder; return its path, `report.html` there or `path`.
+    """Write the page of the evaluation in a folder; return its path.
 
-    Raises LogicgenError where there are no whole predictions, or none at all.
+    The default path is `report.html` in the folder.
+
+    Raises LogicgenError if the predictions are missing, damaged or empty.
     """
     table, about = read_predictions(folder)
     if not len(table):
@@ -192,7 +194,7 @@ def evaluation_document(
     workers: int = 1,
     progress: Progress = lambda *_: None,
 ) -> Document:
-    """Return the page of predictions; `most`: answers that it holds, those not right first."""
+    """Return the page of predictions. most: answers that it contains, wrong answers first."""
     task, scores = load_task(about.task), Scores.of(table, about)
     places = chosen(~are_right(table), most)
     listed = table.take(pa.array(places)).to_pydict()
@@ -203,9 +205,10 @@ def evaluation_document(
     if listed.get("verified_prediction", [None])[:1] != [None]:
         rows["verified"] = shown_answers(task, listed["verified_prediction"])
         rows["verified_verdict"] = listed["verified_verdict"]
-        columns.append(column("verified_verdict", "verdict after drawing", "choice", facet=True))
+        label = "verdict of the verified answer"
+        columns.append(column("verified_verdict", label, "choice", facet=True))
         answers.append(VERIFIED)
-        maps.append(share_map("right among several draws", cells, about, verified=True))
+        maps.append(share_map("right verified answers", cells, about, verified=True))
     return Document(
         title=_title(scores),
         lead=_lead(scores),
@@ -218,10 +221,10 @@ def evaluation_document(
             maps=maps,
             noun="example" if scores.seeds == 1 else "answer",
             total=len(table),
-            sampled="answers that are not right first, then right ones at random",
+            sampled="first the answers that are not right, then right answers at random",
         ),
         facts=[_facts(about, scores)],
-        notes=["Made by logicgen. Intervals are Wilson's, of 95%, over problems."],
+        notes=["Made by logicgen. Intervals are 95% Wilson intervals over problems."],
     )
 
 
@@ -234,7 +237,7 @@ def _title(scores: Scores) -> str:
 def _lead(scores: Scores) -> str:
     """Return the sentence under the title of the page."""
     share = percent(scores.score().flat())
-    lead = f"{share} of {len(scores):,} answers are right, as the solver says."
+    lead = f"{share} of {len(scores):,} answers are right: the solver accepts them."
     partly = scores.partly()
     return lead + (f" {partly} rows of the split have a reply." if partly else "")
 
@@ -249,7 +252,7 @@ PREDICTION = {
     "drawn": True,
 }
 VERIFIED = {
-    "label": "first accepted of several draws",
+    "label": "verified answer",
     "text": "verified",
     "verdict": "verified_verdict",
 }
@@ -259,7 +262,7 @@ VERIFIED = {
 def _rows(
     task: Task, listed: dict[str, list[Any]], explained: list[Explained], seeds: int
 ) -> dict[str, list[Any]]:
-    """Return what the page holds of each answer, by column. seeds: of the embedding."""
+    """Return the columns of the page, with a value for each answer. seeds: of the embedding."""
     of_seed = [""] if seeds == 1 else [f"-{seed}" for seed in range(seeds)]
     keys = zip(listed["row"], listed["embedding_seed"], strict=True)
     rows: dict[str, list[Any]] = {
@@ -293,7 +296,7 @@ def _columns(rows: dict[str, list[Any]]) -> list[dict[str, Any]]:
 
 
 def are_right(table: pa.Table) -> np.ndarray:
-    """Return which answers are right, as a mask."""
+    """Return a mask of the answers that are right."""
     right = pa.array([str(each) for each in Verdict if each.is_right])
     return np.asarray(pc.is_in(table["verdict"], value_set=right))
 
@@ -301,7 +304,7 @@ def are_right(table: pa.Table) -> np.ndarray:
 def share_map(
     title: str, cells: dict[tuple[int, int], Score], about: About, *, verified: bool = False
 ) -> dict[str, Any]:
-    """Return the heat map of right answers, as the scripts read it; of verified ones if so."""
+    """Return the heat map of right answers, or of right verified answers, for the scripts."""
     rows: list[list[Any]] = []
     for (symbols, length), score in sorted(cells.items()):
         value = score.verified_accuracy if verified else score.accuracy
@@ -329,7 +332,7 @@ def _scores(scores: Scores) -> FactTable:
     flats = {name: score.flat() for name, score in parts.items()}
     verified = "verified_accuracy" in flats["overall"]
     heads = ["", "examples", "right", *VERDICTS]
-    heads += ["verified"] if verified else []
+    heads += ["verified answer right"] if verified else []
     for name, flat in flats.items():
         row = [PARTS.get(name, name), f"{flat['examples']:,}", percent(flat)]
         row += [f"{flat[verdict]:,}" for verdict in VERDICTS]
@@ -338,19 +341,58 @@ def _scores(scores: Scores) -> FactTable:
 
 
 def _facts(about: About, scores: Scores) -> FactTable:
-    """Return the table of what was evaluated, and how."""
+    """Return the table of the model, the data and the decoding."""
     said: dict[str, Any] = {
         "task": about.task,
         "model": about.model,
         "data set": f"{about.data}, split {about.split}",
-        "symbols it was trained on": "{} to {}".format(*about.symbols),
-        "lengths it was trained on": "{} to {}".format(*about.length),
+        "symbols in training": "{} to {}".format(*about.symbols),
+        "lengths in training": "{} to {}".format(*about.length),
         **({"rows with a reply": partly} if (partly := scores.partly()) else {}),
         "embedding seeds": scores.seeds,
-        **{f"decoding: {name}": value for name, value in about.decoding.items()},
+        **_decoding_facts(about.decoding),
     }
     if about.precision is not None:
         said["precision of the training"] = about.precision
     if about.reset_rows is not None:
         said["seed of redrawn rows"] = about.reset_rows
     return FactTable("What was evaluated", ["", ""], [[name, str(said[name])] for name in said])
+
+
+DECODING = {
+    "beams": "beams (1 is greedy decoding)",
+    "length_normalization": "length normalization of beams",
+    "top_k": "top-k",
+    "top_p": "top-p",
+    "seed": "seed of sampling",
+    "grammar": "only answers that parse",
+    "ensemble": "draws of the embedding that are averaged",
+    "votes": "answers that vote",
+    "verified": "verified answer",
+    "draws": "different answers at most",
+    "mode": "mode of reading replies",
+    "replies": "replies to each problem",
+}
+"""Names of the settings of decoding on the page."""
+
+
+def _decoding_facts(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Return the settings of decoding in words, by their names on the page."""
+    return {
+        DECODING.get(name, name): _words(value)
+        for name, value in settings.items()
+        if value is not None and name != "answers"
+    }
+
+
+def _words(value: Any) -> str:
+    """Return a setting in words; nested settings are joined by commas."""
+    match value:
+        case bool():
+            return "yes" if value else "no"
+        case Mapping():
+            nested = {name: each for name, each in value.items() if isinstance(each, Mapping)}
+            own = {name: each for name, each in value.items() if name not in nested}
+            facts = [f"{name} {words}" for name, words in _decoding_facts(own).items()]
+            return ", ".join([*facts, *map(_words, nested.values())])
+    return str(value)

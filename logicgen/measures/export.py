@@ -1,4 +1,4 @@
-"""A model to be passed on: weights in half precision, its JSON, and a card for people."""
+"""Export of a model: weights in half precision, its JSON, and a model card."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ README = "README.md"
 
 
 def export(run: Path, target: Path, name: str, description: str | None = None) -> int:
-    """Write the finished model of `run` into the folder `target`; returns the bytes of its weights.
+    """Write the finished model of `run` into the folder `target`; return the bytes of its weights.
 
-    description: of the model, in a sentence; that of its recipe if not given.
-    Raises LogicgenError where there is none, or `target` holds something else.
+    description: of the model, in a sentence; by default the description of its recipe.
+    Raises LogicgenError if the run has no finished model, or if `target` is not empty.
     """
     run = checkpoint.find_run(run)
     model = checkpoint.as_encoder_decoder(checkpoint.load_model(run, "cpu"), run)
@@ -50,7 +50,7 @@ def export(run: Path, target: Path, name: str, description: str | None = None) -
 
 
 def _scores(run: Path) -> list[dict[str, Any]]:
-    """Return the summaries of evaluations in the run's folder: of its test, of its grid, others."""
+    """Return the summaries of evaluations in the run's folder: test, grid, then other splits."""
     names = sorted(path.name for path in run.iterdir() if os.path.isfile(path / SUMMARY))
     found = []
     first = [name for name in ("test", "grid") if name in names]
@@ -65,7 +65,7 @@ def _scores(run: Path) -> list[dict[str, Any]]:
 
 
 def _about(name: str, description: str) -> str:
-    """Return a model's description, or that of the recipe that is called like it."""
+    """Return a model's description, or the description of the recipe with its name."""
     if not description and name in recipes.names("models", ".toml"):  # trained in a study
         return read_model_recipe(name).description
     return description
@@ -116,17 +116,16 @@ def _card(
 
 
 def _learning(made: dict[str, Any]) -> list[str]:
-    """Return sentences on how it learnt, where not from stored answers alone."""
+    """Return sentences on learning from verdicts, if the model was trained in this way."""
     region, reward = made["region"], made["recipe"].get("reward")
     if reward is None:
         return []
     symbols, length = (reward.get(key) or region[key] for key in ("symbols", "length"))
     return [
-        "It began as a model that was trained on stored answers, and learnt in these steps from"
-        " answers of its own that",
-        f"the verifier judged (`{reward['method']}`), to problems of {symbols[0]} to {symbols[1]}"
-        f" symbols and {length[0]} to {length[1]} tokens that nobody had solved,",
-        f"beside stored ones ({100 * reward['stored']:.0f}%).",
+        "It was first trained on stored answers. In these steps it learned from its own answers to",
+        f"unsolved problems of {symbols[0]} to {symbols[1]} symbols and {length[0]} to {length[1]}"
+        f" tokens, which the solver judged (`{reward['method']}`).",
+        f"{100 * reward['stored']:.0f}% of each step's answers were stored answers.",
     ]
 
 
@@ -135,15 +134,15 @@ def _interval(score: dict[str, Any], key: str) -> str:
 
 
 def _limits(made: dict[str, Any]) -> list[str]:
-    """Return sentences on what the model cannot do."""
+    """Return sentences on the limits of the model."""
     network, tokens = made["recipe"]["network"], made["region"].get("tokens")
-    found = ["Limits: what these tables do not show is not known."]
+    found = ["Limits: the accuracy is not known beyond these tables."]
     if tokens:
         found.append(
-            "Formulas with other operators are written in those it knows first, if they can be."
+            "Formulas with other operators are rewritten in its own operators, if possible."
         )
     if network["kind"] == "symbol-invariant":
-        found.append("Its answers hold no symbol that the problem does not hold.")
+        found.append("Its answers contain only symbols of the problem.")
     if most := network.get("position_range"):
         found.append(f"Problems have at most {most - 1} tokens.")
     return found

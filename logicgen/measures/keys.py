@@ -1,24 +1,23 @@
-"""The precision at which a probe finds the keys of ciphers, by how much of each has been read.
+"""Key precision: how well a probe finds the keys of ciphers, by the length of the text read.
 
-Rows are cut into windows. Within a window, the occurrences of each cipher symbol vote on what it
-stands for, each for what the probe holds most probable there; of plain symbols with equally many
-votes the one with the smaller id wins, which is the more frequent character. The precision of a
-window is the share of its cipher symbols whose vote is right. `<end>` and `<other>`, which no key
-changes, neither count nor vote. What can be found without a model stands beside it. Tokens after
-the last whole window are not looked at.
+Rows are cut into windows. Within a window, each occurrence of a cipher symbol votes for the plain
+symbol that the probe finds most probable there. If votes are equal, the plain symbol with the
+smaller id wins, which is the more frequent character. The precision of a window is the share of
+its cipher symbols with a right vote. `<end>` and `<other>`, which no key changes, neither count nor
+vote. Tokens after the last whole window are ignored.
 
-In a cipher that is not one-to-one a symbol stands for several characters. Right is then the one
-that it stands for most often in the window, found by the same vote; the share of single occurrences
-at which the probe is right means the same for both kinds of cipher.
+In a cipher that is not one-to-one, a symbol means several characters. The right vote is then the
+character that it means most often in the window. The share of right guesses at single occurrences
+has the same meaning for both kinds of cipher.
 
 Source: Huang et al., Lexinvariant Language Models (NeurIPS 2023), with windows of 100 characters.
 
 Three controls find keys without a model:
 
-    most frequent   every symbol stands for the most frequent one of the language
-    frequencies     the symbol that is n-th in frequency so far stands for the n-th of the language
-    exact           the most probable one under the exact posterior over keys, where the language is
-                    an automaton of few symbols: the best guess at each place
+    most frequent   every symbol means the most frequent symbol of the language
+    frequencies     the n-th most frequent symbol of the text read means the n-th of the language
+    exact           the most probable symbol under the exact posterior over keys; only if the
+                    language is an automaton with few symbols
 
 Shapes: B rows, T tokens, V tokens in the vocabulary.
 """
@@ -47,7 +46,7 @@ from logicgen.model.language_model import LanguageModel
 from logicgen.tasks.automaton_strings import AUTOMATON
 from logicgen.tasks.cipher import STAYING
 
-COUNTED = 1_000  # training rows, from which the frequencies of the language are
+COUNTED = 1_000  # training rows that give the frequencies of the language
 
 
 def control_guesses(
@@ -56,7 +55,7 @@ def control_guesses(
     tokens: np.ndarray,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> dict[str, np.ndarray]:
-    """Return what each token of (B, T) rows stands for, (B, T), by the controls' names."""
+    """Return each control's guesses of the plain symbols of (B, T) rows, (B, T), by its name."""
     order = _by_frequency(corpus, ciphers)
     found = {
         "most frequent": np.full(tokens.shape, order[0]),
@@ -65,7 +64,7 @@ def control_guesses(
     if corpus.task_name == "automaton" and len(corpus.tokens) - 1 <= MOST_SYMBOLS:
         automaton = read_automaton(corpus.folder / AUTOMATON)
         rows = []
-        for row in tokens:  # up to a second for each, where there are eight symbols
+        for row in tokens:  # up to a second for each row with eight symbols
             rows.append(_most_probable(automaton, row))
             progress(len(rows), len(tokens))
         found["exact"] = np.stack(rows)
@@ -73,7 +72,7 @@ def control_guesses(
 
 
 def _by_frequency(corpus: Corpus, ciphers: Ciphers) -> np.ndarray:
-    """Return the plain symbols, the most frequent of the training rows first; (V - staying,)."""
+    """Return the plain symbols by frequency in the training rows, (V - staying,)."""
     train = Ciphers(corpus, "train") if corpus.splits.get("train") else ciphers
     _, plain = train.rows(np.arange(min(COUNTED, len(train))), train.length)
     counts = np.bincount(plain.ravel(), minlength=len(corpus.tokens))[ciphers.staying :]
@@ -81,10 +80,10 @@ def _by_frequency(corpus: Corpus, ciphers: Ciphers) -> np.ndarray:
 
 
 def _ranks(tokens: np.ndarray, count: int, staying: int) -> np.ndarray:
-    """Return the rank, from 0, of each token of (B, T) among the frequencies up to it.
+    """Return the rank, from 0, of each token of (B, T) by its frequency up to that place.
 
-    Of equally frequent symbols the one with the smaller id is first, which is a random one. Ranks
-    of tokens that no key exchanges say nothing.
+    Among equally frequent symbols, the smaller id comes first; ids of cipher symbols are random.
+    Ranks of tokens that no key exchanges have no meaning.
     """
     rows = np.arange(len(tokens))
     so_far = np.zeros((len(tokens), count - staying))
@@ -100,15 +99,15 @@ def _ranks(tokens: np.ndarray, count: int, staying: int) -> np.ndarray:
 
 
 def _most_probable(automaton: Automaton, row: np.ndarray) -> np.ndarray:
-    """Return what each token of a row (T,) most probably stands for, from it and those before."""
-    ids = row[: int((row > 0).sum())] - 1  # symbols; a string that has ended has no more
+    """Return the most probable plain symbol of each token of a row (T,), given the text so far."""
+    ids = row[: int((row > 0).sum())] - 1  # symbols of the string without its end
     likely = symbol_posterior(automaton, ids)  # (L + 1, k, k)
     found = np.zeros(len(row), dtype=np.int64)
     found[: len(ids)] = likely[np.arange(1, len(ids) + 1), ids].argmax(axis=1) + 1
     return found
 
 
-# Tokens that a model reads at a time.
+# Tokens in a batch.
 AT_A_TIME = 2**14
 
 
@@ -116,8 +115,9 @@ AT_A_TIME = 2**14
 class KeyWindow:
     """The precision of a probe in one window of all rows.
 
-    `precision` is the share of cipher symbols whose majority within the window is right; `so_far`
-    that with the votes of all occurrences up to its end. Bounds are 95% intervals over rows.
+    `precision` is the share of cipher symbols with a right majority within the window. `so_far` is
+    the same share with the votes of all occurrences up to the end of the window. Bounds are 95%
+    intervals over rows.
     """
 
     window: int  # from 1
@@ -129,25 +129,25 @@ class KeyWindow:
     so_far: float
     so_far_low: float
     so_far_high: float
-    symbols: int  # how many were voted on, over all rows
+    symbols: int  # cipher symbols with votes, over all rows
     occurrence: float  # share of single occurrences at which the probe is right
     occurrences: int
 
 
 @dataclass(frozen=True)
 class ProbedRow:
-    """One row, and the answers of a probe to it."""
+    """One row with the guesses of a probe."""
 
     tokens: np.ndarray  # (T,), the cipher
-    plain: np.ndarray  # (T,), what each stands for
-    staying: int  # how many tokens, the first ones, no key exchanges
-    probabilities: np.ndarray  # (T, V), of the plain symbol at each place
+    plain: np.ndarray  # (T,), the plain text
+    staying: int  # ids below this number are never exchanged by a key
+    probabilities: np.ndarray  # (T, V), of each plain symbol at each place
 
     @property
     def meant(self) -> np.ndarray | None:
-        """Return what each cipher symbol that occurs stands for, (V,).
+        """Return the plain symbol of each cipher symbol that occurs, (V,).
 
-        None if a symbol stands for several, or no symbol occurs that a key could change.
+        None if a symbol has several plain symbols, or if no symbol can be changed by a key.
         """
         meant = np.zeros(self.probabilities.shape[1], dtype=np.int64)
         meant[self.tokens] = self.plain
@@ -161,8 +161,8 @@ class LayerKeys:
 
     windows: list[KeyWindow]
     example: ProbedRow  # the first row
-    # (V, V), the mean probability of each guess where a plain symbol is meant in the last window,
-    # over all rows; zeros for symbols that do not occur there
+    # (V, V), the mean probability of each guess, by plain symbol, in the last window of all rows;
+    # zeros for plain symbols that do not occur there
     guesses: np.ndarray
 
 
@@ -170,34 +170,34 @@ class LayerKeys:
 class Keys:
     """The keys that probes of a model found.
 
-    about: the model (`called`), `data`, `split`, `rows`, `window`, the `layer` whose probe had the
-        least loss on training rows, the `probe`'s card.
+    about: the model (`called`), `data`, `split`, `rows`, `window`, the `layer` with the probe of
+        least loss on training rows, and the `probe`'s card.
     """
 
     about: dict[str, Any]
-    layers: dict[int, LayerKeys]  # of every layer that was probed
+    layers: dict[int, LayerKeys]  # by layer that was probed
     controls: dict[str, list[KeyWindow]]  # keys found without a model
 
     @property
     def best(self) -> LayerKeys:
-        """Return the keys of the layer whose probe had the least loss."""
+        """Return the keys of the layer with the probe of least loss."""
         return self.layers[self.about["layer"]]
 
 
 def majority(
     tokens: np.ndarray, predicted: np.ndarray, count: int, staying: int = STAYING
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return what the cipher symbols of each row stand for, by majority over their occurrences.
+    """Return the plain symbol of each cipher symbol of each row, by majority of its occurrences.
 
-    tokens, predicted: (B, T) each. count: V. staying: how many tokens no key exchanges. Returns
-    rows, cipher symbols and plain symbols, with an entry for each cipher symbol of each row. Of
-    equally many votes the smallest id wins.
+    tokens, predicted: (B, T) each. count: V. staying: ids below this number are never exchanged.
+    Returns rows, cipher symbols and plain symbols, with an entry for each cipher symbol of each
+    row. If votes are equal, the smallest id wins.
     """
     rows = np.broadcast_to(np.arange(len(tokens))[:, None], tokens.shape)
     there = tokens >= staying
     voters = (rows * count + tokens)[there]
     votes, counts = np.unique(voters * count + predicted[there], return_counts=True)
-    # By voter, the most votes first; votes for smaller ids before others.
+    # Sort by voter, then by number of votes (descending), then by id.
     votes = votes[np.lexsort((votes, -counts, votes // count))]
     voters, first = np.unique(votes // count, return_index=True)
     return voters // count, voters % count, votes[first] % count
@@ -210,10 +210,9 @@ def windows_of(
     width: int,
     staying: int = STAYING,
 ) -> list[KeyWindow]:
-    """Return the precision in each window; those in which no row has a symbol are left out.
+    """Return the precision in each window; windows without symbols are left out.
 
-    tokens, predicted, plain: (B, T), the ciphers, what the probe says of each place, and what
-    stands behind it.
+    tokens, predicted, plain: (B, T), the ciphers, the probe's guesses, and the plain texts.
     """
     count, found = 1 + max(int(each.max(initial=0)) for each in (tokens, predicted, plain)), []
     right = predicted == plain
@@ -251,9 +250,10 @@ def find_keys(
     device: str = "auto",
     progress: Callable[[str, int, int], None] = lambda what, done, total: None,
 ) -> Keys:
-    """Return the keys found by a probe of the model in `run`, trained if there is none in `folder`.
+    """Return the keys found by a probe of the model in `run`.
 
-    Raises LogicgenError where the model, the probe and the corpus do not fit together.
+    The probe is trained if `folder` contains no probe.
+    Raises LogicgenError if the model, the probe and the corpus do not fit together.
     """
     model = as_language_model(load_model(run, device), run)
     ciphers = Ciphers(corpus, split)
@@ -305,9 +305,9 @@ def measure_keys(
     window: int,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> dict[int, LayerKeys]:
-    """Return the keys that the probe of each layer finds in the rows of some numbers.
+    """Return the keys that the probe of each layer finds in some rows.
 
-    context: tokens of a row that are read, at least `window`.
+    numbers: of the rows. context: tokens of a row that are read, at least `window`.
     """
     tokens, plain = ciphers.rows(numbers, context)
     different, last = len(model.tokens), _last(context, window)

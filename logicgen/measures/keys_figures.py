@@ -1,4 +1,4 @@
-"""The measure of keys: the figures, the page and the files of a probe of ciphers.
+"""The measure `keys`: the figures, the page and the files of a probe of ciphers.
 
 windows.csv     precision by window
 summary.json    means
@@ -51,19 +51,19 @@ from logicgen.report.rows import REPORT
 from logicgen.report.tables import percent_interval, write_csv, write_json
 from logicgen.tokens import Tokens
 
-# White to the first colour of lines.
+# White to the first color of lines.
 PROBABILITY = LinearSegmentedColormap.from_list("probability", ["white", LINES[0][0]])
 
 FONT = "DejaVu Sans Mono"  # comes with Matplotlib
 
-# A plain symbol that no cipher symbol here stands for is shown where it is at least as probable.
+# A plain symbol that does not occur is shown if it somewhere has at least this probability.
 WORTH_SHOWING = 0.1
 RIVALS = 3
 MOST_GUESSED = 64  # symbols of a figure
 
 
 def readable(text: str) -> str:
-    """Return a token as a label: a blank is ␣, what the font has not is an escape."""
+    """Return a token as a label: a blank is ␣, and characters without a glyph are escaped."""
     if text == " ":
         return "␣"
     font = get_font(findfont(FONT))
@@ -75,9 +75,9 @@ def readable(text: str) -> str:
 
 
 def draw_precision(found: Keys, title: str) -> Figure:
-    """Draw the precision of each window, with votes of the window and so far, and of single places.
+    """Draw the precision of each window: by its own votes, by all votes so far, and without votes.
 
-    Bands are 95% intervals over rows. Of controls, votes so far are drawn.
+    Bands are 95% intervals over rows. For controls, only the votes so far are drawn.
     """
     windows = found.best.windows
     figure, axes = new_axes(7.5, 4.2, title)
@@ -110,7 +110,7 @@ def draw_key(
 ) -> Figure | None:
     """Draw the mean probability, over the last window, of each plain symbol at each cipher symbol.
 
-    Cipher symbols are in the order of what they stand for, so that the true key is the diagonal.
+    Cipher symbols are in the order of their plain symbols, so that the true key is the diagonal.
     Returns None if the window has no symbol that a key could change.
     """
     last = len(row.tokens) // width * width
@@ -136,17 +136,17 @@ def draw_key(
 
 
 def draw_guesses(guesses: np.ndarray, tokens: Tokens, title: str) -> Figure | None:
-    """Draw the mean probability of each guess, by the plain symbol that is meant; (V, V).
+    """Draw the mean probability of each guess by the true plain symbol, (V, V).
 
-    Symbols are in the order of their ids; more than `MOST_GUESSED` are not drawn beyond these.
-    Returns None where no symbol occurs.
+    Symbols are in the order of their ids; at most `MOST_GUESSED` are drawn.
+    Returns None if no symbol occurs.
     """
     met = np.flatnonzero(guesses.sum(axis=1) > 0)[:MOST_GUESSED]
     if not len(met):
         return None
     texts, says = _readable(tokens, met), "mean probability in the last window"
     figure, axes = _draw_matrix(guesses[np.ix_(met, met)], texts, texts, title, says)
-    axes.set(xlabel="guess", ylabel="what is meant")
+    axes.set(xlabel="guess", ylabel="true plain symbol")
     return figure
 
 
@@ -157,7 +157,7 @@ def _readable(tokens: Tokens, ids: Iterable[int]) -> list[str]:
 def _draw_matrix(
     matrix: np.ndarray, columns: list[str], rows: list[str], title: str, says: str
 ) -> tuple[Figure, Axes]:
-    """Draw probabilities (rows, columns), a square for each. says: the label of their bar."""
+    """Draw a matrix of probabilities as squares. says: label of the color bar."""
     size = 0.24
     figure, axes = new_axes(max(2.4 + size * len(columns), 5), 1.5 + size * len(rows), title)
     _draw_probabilities(figure, axes, matrix, says, 0.6)
@@ -179,10 +179,10 @@ def _draw_probabilities(
 
 
 def draw_key_so_far(row: ProbedRow, meant: np.ndarray, tokens: Tokens, title: str) -> Figure:
-    """Draw, for each symbol of a row, the probability of what it stands for as the row goes on.
+    """Draw the probability of each symbol's true plain symbol along a row.
 
-    At each position stands what was said at the symbol's latest occurrence; before the first there
-    is nothing. Symbols are in the order in which they occur.
+    Each position shows the probability at the symbol's latest occurrence, or nothing before its
+    first. Symbols are in the order of their first occurrence.
     """
     symbols = list(dict.fromkeys(int(each) for each in row.tokens if each >= row.staying))
     carpet = np.full((len(symbols), len(row.tokens)), np.nan)
@@ -197,16 +197,16 @@ def draw_key_so_far(row: ProbedRow, meant: np.ndarray, tokens: Tokens, title: st
     _draw_probabilities(figure, axes, carpet, says, 0.8, **how)
     axes.yaxis.set_ticks(range(len(symbols)), _readable(tokens, meant[symbols]))
     axes.tick_params(axis="y", length=0, labelsize=8, labelfontfamily=FONT)
-    axes.set(xlabel="position", ylabel="what a symbol stands for")
+    axes.set(xlabel="position", ylabel="plain symbol")
     return figure
 
 
 def draw_occurrences(
     row: ProbedRow, meant: np.ndarray, tokens: Tokens, width: int, title: str
 ) -> Figure:
-    """Draw the probability of what one symbol stands for, and of its rivals, at each occurrence.
+    """Draw the probability of one symbol's plain symbol, and of its rivals, at each occurrence.
 
-    The symbol is the row's most frequent one that does not stand for a blank, if there is another.
+    The symbol is the row's most frequent symbol that does not mean a blank, if there is any.
     """
     counts = np.bincount(row.tokens, minlength=len(tokens))
     counts[: row.staying] = 0
@@ -244,7 +244,7 @@ def draw_windows(points: dict[str, list[dict[str, float]]], title: str) -> Figur
     axes.set_ylim(0, 1)
     shares(axes.yaxis)
     axes.set(xlabel="end of the window (characters)", ylabel="key precision")
-    legend_below(figure, max(1, 75 // (max(map(len, points)) + 8)))  # of text that fits the width
+    legend_below(figure, max(1, 75 // (max(map(len, points)) + 8)))  # labels that fit
     return figure
 
 
@@ -254,20 +254,20 @@ def write_key_page(found: Keys, tokens: Tokens, path: Path) -> Path:
     last = windows[-1]
     document = Document(
         title=f"{about['called']} on {about['data']} ({about['split']})",
-        lead="In the last window the probe is right about"
+        lead="In the last window, the probe finds"
         f" {percent_interval(last.precision, last.low, last.high)} of the symbols of"
         f" {about['rows']:,} rows.",
         summary=[_windows("The probe, window by window", windows)],
         data={"cipher": _cipher(found.best.example, tokens)},
         facts=[_windows(f"Control: {name}", some) for name, some in found.controls.items()],
-        notes=["Made by logicgen. Intervals are Wilson's, of 95%, over rows."],
+        notes=["Made by logicgen. Intervals are 95% Wilson intervals over rows."],
     )
     write_document(document, path)
     return path
 
 
 def _cipher(row: ProbedRow, tokens: Tokens) -> list[Json]:
-    """Return each place of a row: what is written, meant and guessed, and the vote so far."""
+    """Return each place of a row: cipher symbol, plain symbol, guess, and majority of votes."""
     votes: dict[int, Counter[int]] = defaultdict(Counter)
     places, guesses = [], row.probabilities.argmax(axis=1).tolist()
     for place, (written, meant, guess) in enumerate(
@@ -275,7 +275,7 @@ def _cipher(row: ProbedRow, tokens: Tokens) -> list[Json]:
     ):
         votes[written][guess] += 1
         count = votes[written]
-        # Of equally many votes the smallest id wins, as in `measures/keys.py`.
+        # If votes are equal, the smallest id wins, as in `measures/keys.py`.
         vote = min(count, key=lambda each: (-count[each], each))
         ids = {"written": written, "meant": meant, "guess": guess, "vote": vote}
         truth = round(float(row.probabilities[place, meant]), 3)
@@ -344,16 +344,16 @@ class KeyPrecision(Measure):
     of = ("sequences", "ciphers")
 
     def check(self, settings: Any, data: Any, model: ModelRecipe, where: str) -> None:
-        """Raise LogicgenError for texts without keys, and for a model that reads no texts."""
+        """Raise LogicgenError for texts without keys, and for other models than language models."""
         if data.holds != "ciphers" and data.task != "automaton":
             raise LogicgenError(
-                f"{where}: measure {settings.name}: keys: {data.task} has none: give data of the"
-                " task cipher or automaton"
+                f"{where}: measure {settings.name}: data of the task {data.task} have no keys: give"
+                " data of the task cipher or automaton"
             )
         check_reads(settings.name, model, where)
 
     def take(self, settings: Any, data: Any, subject: Subject) -> Json:
-        """Return the precision by window, of the probe, of controls and of other layers."""
+        """Return the precision by window: of the probe, of controls and of other layers."""
         corpus, folder = as_corpus(data), subject.run / settings.name
         probed = ProbeSettings(**settings.model_dump(include={"steps", "hidden", "layer", "last"}))
         options = settings.model_dump(include={"split", "context", "window"})
@@ -408,7 +408,7 @@ MEASURE = KeyPrecision()
 
 
 def keys_lines(found: Keys) -> list[str]:
-    """Return the precision of keys by window, layer and control in words."""
+    """Return the key precision by window, layer and control as printed lines."""
     lines = [
         f"{'window':>6}  {'positions':<12} {'key precision':<24} {'votes so far':<24} occurrences"
     ]
@@ -425,7 +425,7 @@ def keys_lines(found: Keys) -> list[str]:
     for by, some in found.controls.items():
         end = some[-1]
         lines.append(
-            f"control, {by}: {end.precision:.1%} of the last window, {end.so_far:.1%} with votes"
-            f" so far, {end.occurrence:.1%} of occurrences"
+            f"control, {by}: {end.precision:.1%} in the last window, {end.so_far:.1%} with all"
+            f" votes so far, {end.occurrence:.1%} of occurrences"
         )
     return lines

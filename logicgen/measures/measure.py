@@ -1,7 +1,7 @@
-"""A measure of trained models: what it computes, and how studies, comparisons and pages show it.
+"""The base class of measures: it computes scores, and shows them in studies, comparisons and pages.
 
-A module of a measure has an object `MEASURE` of a subclass of `Measure`. Its line in the list of
-`logicgen/measures/__init__.py` makes it known to `logicgen study`, `compare` and `report`.
+A module of a measure has an object `MEASURE` of a subclass of `Measure`. `logicgen study` and
+`report` find it in the list of `logicgen/measures/__init__.py`.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ Json = dict[str, Any]
 """A tree of plain data, as JSON has it."""
 
 Counted = Callable[[int, int], None]
-"""Called with how much is done, and how much there is."""
+"""A function that reports progress: called with the finished number and the total."""
 
 Picture = tuple[str, str, "Figure"]
-"""The name of a file, what it shows, and the figure."""
+"""The name of a file, its caption, and the figure."""
 
-# Up to this number of points a figure has a panel or a line for each.
+# Up to this number of points, a figure has a panel or a line for each point.
 MOST_NAMED = 12
 
 
@@ -50,24 +50,24 @@ class StudyRun(Protocol):
 
 @dataclass(frozen=True)
 class Subject:
-    """A trained model of a study, of which a measure is taken."""
+    """A trained model of a study that is measured."""
 
     model: Model
     name: str
-    run: Path  # the folder of its weights and of what is measured
+    run: Path  # the folder of its weights and its measurements
     device: str
 
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """The findings of a measure in one point of a study, one for each training seed."""
+    """The findings of a measure at one point of a study, an entry for each training seed."""
 
     measure: str  # its name in the study
     settings: Any
     point: str
     choices: dict[str, str]  # names of the alternatives by axis
     data: str  # the name of the data set
-    data_folder: str  # the same for equal data
+    data_folder: str  # equal for equal data
     seeds: list[int]
     runs: Sequence[StudyRun]
     found: list[Json]
@@ -80,33 +80,33 @@ class Findings:
 
 @dataclass(frozen=True)
 class Ranking:
-    """The scores of points, one each, where these are too many to be told apart.
+    """The scores of points, for a study with more points than a figure can distinguish.
 
-    parts: scores of parts of the problems, by what the parts are called.
+    parts: scores on parts of the problems, by the name of the part.
     """
 
     called: str
     less_is_better: bool
     values: list[float]
-    of: str  # the data
+    of: str  # name of the data
     parts: dict[str, list[float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a comparison of measurements says, and the files that it wrote, in lines."""
+    """The printed lines of a comparison of measurements, and lines that name its files."""
 
     lines: list[str]
     files: list[str]
 
 
 class Measure:
-    """A measure. A subclass has a `name`; each method makes one more use of the measure possible.
+    """A measure. A subclass has a `name`. Each method that it overrides adds a use of the measure.
 
     Attributes:
-        noun: what a measurement is called in messages.
-        file: which file tells that a folder holds a measurement; none if empty.
-        of: what data have to hold: problems, sequences or ciphers.
+        noun: name of a measurement in messages.
+        file: a folder with this file contains a measurement; empty if folders are not recognized.
+        of: kinds of data that can be measured: problems, sequences or ciphers.
     """
 
     name: ClassVar[str]
@@ -114,44 +114,44 @@ class Measure:
     file: ClassVar[str] = ""
     of: ClassVar[tuple[str, ...]] = ("problems", "sequences", "ciphers")
 
-    # Of one trained model
+    # Methods for one trained model
 
     def check(
         self, settings: Any, data: DataRecipe | CorpusRecipe, model: ModelRecipe, where: str
     ) -> None:
-        """Raise LogicgenError if the data, or the model, lack what the measure needs."""
+        """Raise LogicgenError if the measure cannot be taken with these data or this model."""
 
     def take(self, settings: Any, data: Dataset | Corpus, subject: Subject) -> Json:
-        """Return the findings as plain data. Files are written below the folder of the run."""
+        """Return the findings as plain data. Write files below the folder of the run."""
         raise LogicgenError(f"{self.name}: a study cannot take this measure")
 
-    # Of the points of a study
+    # Methods for the points of a study
 
     def check_found(self, found: Json) -> None:
-        """Raise ValueError, KeyError, TypeError or IndexError for findings of another shape."""
+        """Raise ValueError, KeyError, TypeError or IndexError if findings have a wrong shape."""
         self.headline(found)
 
     def headline(self, found: Json) -> tuple[float, bool]:
-        """Return the one number that ranks models, and whether less is better."""
+        """Return the number that ranks models, and whether less is better."""
         raise LogicgenError(f"{self.name}: a study cannot take this measure")
 
     def says(self, points: list[Findings]) -> str:
         """Return the sentence above the table."""
-        return "In brackets 95% intervals over problems or sequences."
+        return "In brackets: 95% intervals over problems or sequences."
 
     def columns(self, points: list[Findings], prefix: str) -> list[dict[str, str]]:
-        """Return the columns of the table for people: values by head, for each point.
+        """Return the columns of the Markdown table for each point: values by head.
 
-        prefix: of heads that do not name the measure.
+        prefix: text before heads that do not contain the name of the measure.
         """
         return [{} for _ in points]
 
     def lines(self, found: Json) -> list[Json]:
-        """Return the lines of `results.csv` of one trained model, a line for each part."""
+        """Return one trained model's lines of `results.csv`, a line for each part."""
         return []
 
     def rows(self, points: list[Findings]) -> list[list[tuple[int, Json]]]:
-        """Return the lines of each point with what was trained, and the number of their seed."""
+        """Return each point's lines with facts of the training, after the index of their seed."""
         return [
             [
                 (number, {"seed": seed, **_trained(run), **about, **line})
@@ -165,37 +165,37 @@ class Measure:
         ]
 
     def pictures(self, study: str, measured: list[list[Findings]]) -> list[Picture]:
-        """Return figures of the points of each measure of this kind."""
+        """Return figures; `measured` contains the points of each measure of this class."""
         return []
 
     def ranking(self, points: list[Findings]) -> Ranking | None:
-        """Return the scores of many points; None if a table shows them all."""
+        """Return the scores of many points; None if the table is enough."""
         return None
 
-    # Of folders
+    # Methods for folders
 
     def compare(
         self, folders: list[Path], out: Path, *, workers: int, progress: Counted
     ) -> Comparison:
-        """Write measurements of the same data side by side.
+        """Write a comparison of measurements.
 
-        Raises LogicgenError where they are not of the same data.
+        Raises LogicgenError if they are not of the same data.
         """
         raise LogicgenError(f"{folders[0]}: {self.noun} cannot be compared")
 
     def write_page(
         self, folder: Path, path: Path | None, *, workers: int, progress: Counted
     ) -> Path:
-        """Write the page of a measurement; return its path, `report.html` there if not given."""
+        """Write the page of a measurement and return its path, by default `report.html` there."""
         raise LogicgenError(f"{folder}: {self.noun} has no page")
 
 
 def check_reads(called: str, model: ModelRecipe, where: str) -> None:
-    """Raise LogicgenError if a model is no language model, which measure `called` needs."""
+    """Raise LogicgenError if a model is not a language model; `called`: name of the measure."""
     if not model.network.reads_sequences:
         raise LogicgenError(
-            f"{where}: measure {called}: a model that answers problems is scored by"
-            " [evaluate], on data that hold some: give a language model, or such data"
+            f"{where}: measure {called}: this measure needs a language model; a model that answers"
+            " problems is scored by [evaluate] on a data set of problems"
         )
 
 
@@ -204,18 +204,21 @@ def _trained(run: StudyRun) -> Json:
 
 
 def differing(points: list[Findings]) -> list[str]:
-    """Return the axes in which points differ."""
+    """Return the axes on which points differ."""
     return [axis for axis in points[0].choices if len({each.choices[axis] for each in points}) > 1]
 
 
 def labels(points: list[Findings]) -> list[str]:
-    """Return names of points in a figure of all: the choices in which they differ."""
+    """Return the labels of points in one figure: the choices in which they differ."""
     axes = differing(points)
     return [", ".join(each.choices[axis] for axis in axes or each.choices) for each in points]
 
 
 def mean_share(seeds: list[Json], share: str, low: str, high: str) -> str:
-    """Return the mean of a share over training seeds, with its interval and its deviation."""
+    """Return the mean share over training seeds as text, with its interval and deviation.
+
+    share, low, high: keys of a finding.
+    """
     mean, least, most = (
         float(np.mean([each[key] for each in seeds])) for key in (share, low, high)
     )

@@ -1,11 +1,11 @@
 """Bits per token and perplexity of a language model on a corpus, by position.
 
-The position of a token is the number of tokens before it, so that position 0, which no model of
-this project predicts, does not count. Where the corpus comes from an automaton, what the model
-expects is also compared with the truth p, and with the exact lexinvariant model p' (the best that
-can be done by a model that does not know the symbols' names), as Kullback-Leibler divergences in
-bits. Beside every model stands the best counter, which knows only what followed what in the text:
-what a model says beyond it, it has learnt of the language.
+The position of a token is the number of tokens before it. Position 0 does not count, because no
+model of this project predicts it. On strings of an automaton, the model is also compared with the
+truth p and with the exact lexinvariant model p', by Kullback-Leibler divergences in bits. The model
+p' is the best model that does not know the names of the symbols. Every model is compared with the
+best counter, which counts tokens in the text read so far. If a model is better than this counter,
+it has learned something about the language.
 """
 
 from __future__ import annotations
@@ -43,10 +43,11 @@ def exact_probabilities(
 ) -> np.ndarray:
     """Return the true probabilities of the token after each of (B, T) tokens: (B, T, V).
 
-    They are nan after the end of a string, and where a string has probability 0.
-    names_known: if False, those of the exact lexinvariant model p' (at most 8 symbols).
+    They are nan after the end of a string, and if a string has probability 0.
+    names_known: if False, return probabilities of the exact lexinvariant model p' (at most 8
+        symbols).
     """
-    ids = tokens - 1  # symbols by number; the end and what is behind it become negative
+    ids = tokens - 1  # symbols by number; the end and all after it become negative
     strings = Strings(np.maximum(ids, 0), (ids >= 0).sum(axis=1))
     following = next_probabilities if names_known else lexinvariant.next_probabilities
     found = following(automaton, strings)[:, 1:]  # after one token and more
@@ -65,9 +66,9 @@ COUNTERS = {
 
 
 def counter_bits(counter: TextNGram, texts: np.ndarray, tokens: int) -> np.ndarray:
-    """Return the bits of each token of (B, T) texts behind the first, (B, T - 1); nan if none.
+    """Return the bits of each token of (B, T) texts after the first, (B, T - 1).
 
-    tokens: number of different ones.
+    tokens: size of the vocabulary. The result is nan after the end of a text.
     """
     found = []
     for some in torch.split(torch.from_numpy(texts), max(1, AT_A_TIME // texts.shape[1] ** 2)):
@@ -77,9 +78,9 @@ def counter_bits(counter: TextNGram, texts: np.ndarray, tokens: int) -> np.ndarr
 
 
 def best_counter(corpus: Corpus, context: int) -> TextNGram | None:
-    """Return the counter with the fewest bits on training texts, to which it is fitted.
+    """Return the counter with the fewest bits on training texts, fitted to these texts.
 
-    context: tokens of a text. None for a corpus without training texts.
+    context: tokens of a text. Returns None for a corpus without training texts.
     """
     if not corpus.splits.get("train"):
         return None
@@ -93,7 +94,7 @@ def best_counter(corpus: Corpus, context: int) -> TextNGram | None:
     return min(fitted, key=lambda each: each[0])[1]
 
 
-# Sequences that are kept as they were read.
+# Sequences that are stored with their measures.
 READ = 16
 
 MEASURES = {
@@ -104,12 +105,12 @@ MEASURES = {
     "counter_bits": "bits per token of the best counter of the text",
     "ideal_bits": "bits per token of the ideal lexinvariant model",
     "true_bits": "bits per token of the truth",
-    "cache_share": "share of the cache in what the model expects (0 to 1)",
+    "cache_share": "share of the cache in the model's probabilities (0 to 1)",
 }
-"""Measures at each position; those beside the ideal and the truth on automaton languages only."""
+"""Measures at each position. The ideal and the truth are known for automaton languages only."""
 
 CLOSED = "closed"
-"""How much of the way from the best counter to the exact lexinvariant model is gone; 1 is all."""
+"""The share of the way from the best counter (0) to the exact lexinvariant model (1), in bits."""
 
 
 Means = dict[str, np.ndarray]
@@ -117,7 +118,7 @@ Means = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class CurveAbout:
-    """The model, data and split of a curve, as `About` for answers."""
+    """The model, data and split of a curve; `About` is the same for answers."""
 
     model: str
     data: str
@@ -131,41 +132,41 @@ class CurveAbout:
 
 @dataclass(frozen=True)
 class Reading:
-    """One sequence as it was read: its tokens, and what was measured where each was expected."""
+    """One sequence: its tokens, and the measures of each token."""
 
     tokens: list[str]  # (T,)
-    # (T,) by the names in `MEASURES`; None where it has no number
+    # (T,) by the names in `MEASURES`; None if a token has no number
     measured: dict[str, list[float | None]]
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Means over sequences, by position, and the first sequences as they were read.
+    """Means over sequences by position, and the first sequences with their measures.
 
-    Parts are `overall`, and `beyond` a position: `from`, that position, the number of `tokens`, and
-    each measure's mean over them with a 95% interval over sequences (`_low`, `_high`).
+    The parts `overall` and `beyond` contain the first position (`from`), the number of `tokens`,
+    and the mean of each measure with a 95% interval over sequences (`_low`, `_high`).
     """
 
     about: CurveAbout
-    tokens: np.ndarray  # (T,) how many were predicted at each position; 0 at position 0
-    means: Means  # (T,) each, by the names in `MEASURES`; nan where there are no tokens
+    tokens: np.ndarray  # (T,) number of predicted tokens at each position; 0 at position 0
+    means: Means  # (T,) each, by the names in `MEASURES`; nan at positions without tokens
     parts: dict[str, dict[str, float]]
     readings: Sequence[Reading] = ()
 
     @staticmethod
     def stored(summary: Mapping[str, Any], tokens: np.ndarray, means: Means) -> Curve:
-        """Return a curve from its `summary`. Raises TypeError where that is none."""
+        """Return a curve from its `summary`. Raises TypeError if it has other keys."""
         parts = {name: summary[name] for name in ("overall", "beyond") if name in summary}
         about = {name: value for name, value in summary.items() if name not in parts}
         return Curve(CurveAbout(**about), tokens, means, parts)
 
     def summary(self) -> dict[str, Any]:
-        """Return all but the means by position, as plain data."""
+        """Return the description and the parts as plain data, without the means by position."""
         return {**asdict(self.about), **self.parts}
 
     @staticmethod
     def of(about: CurveAbout, values: dict[str, np.ndarray], beyond: int) -> Curve:
-        """Make a curve of values (sequences, T - 1) by measure, nan where there is no token."""
+        """Return the curve of values (sequences, T - 1) by measure; nan after a sequence's end."""
         there = ~np.isnan(values["bits"])
         count = there.sum(axis=0)
         means = {}
@@ -179,7 +180,7 @@ class Curve:
 
 
 def _part(values: Means, there: np.ndarray, first: int) -> dict[str, float]:
-    """Return means from a position on, with intervals of a ratio estimate over sequences."""
+    """Return means over positions from `first` on, with intervals of a ratio estimate."""
 
     def total(each: np.ndarray) -> np.ndarray:
         return np.asarray(np.where(there, each, 0.0)[:, first - 1 :].sum(axis=1))
@@ -198,21 +199,21 @@ def _part(values: Means, there: np.ndarray, first: int) -> dict[str, float]:
 
 
 def without_ideal(corpus: Corpus) -> str | None:
-    """Return why strings of an automaton are not compared with the ideal; None if they are."""
+    """Return why strings of an automaton are not compared with the ideal model, or None."""
     symbols = len(corpus.tokens) - 1
     if corpus.recipe.task != "automaton":
         return None
     if not corpus.has_automaton:
         return (
-            "strings of many automata have no one truth to be compared with; give those of one"
-            " (automata = 1)"
+            "strings of many automata have no single truth to compare with; give strings of one"
+            " automaton (automata = 1)"
         )
     if symbols <= MOST_SYMBOLS:
         return None
     return (
         f"{symbols} symbols have about 10^{math.lgamma(symbols + 1) / math.log(10):.0f} keys, too"
-        f" many for the exact lexinvariant model, which takes up to {MOST_SYMBOLS} symbols; make"
-        " strings over fewer, or estimate it"
+        f" many for the exact lexinvariant model (at most {MOST_SYMBOLS} symbols): make strings"
+        " over fewer symbols, or estimate the model"
         " (logicgen.automata.lexinvariant.estimated_log_probabilities)"
     )
 
@@ -229,11 +230,11 @@ def measure_perplexity(
     beyond: int = 100,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Curve:
-    """Return the curve of up to `limit` sequences of a split, the mean over embedding seeds.
+    """Return the curve of up to `limit` sequences of a split, as a mean over embedding seeds.
 
-    context: tokens of a sequence; those of training if not given.
-    beyond: the position from which on means are also given on their own.
-    Raises LogicgenError where the model has other tokens than the corpus.
+    context: tokens of a sequence; by default as in training.
+    beyond: first position of the part `beyond`.
+    Raises LogicgenError if the model has other tokens than the corpus.
     """
     model.check_same_tokens(corpus, called)
     if context is None:
@@ -243,7 +244,7 @@ def measure_perplexity(
         raise LogicgenError(
             f"{corpus.folder}: nothing follows a first token in split {split}: give other strings"
         )
-    # Sentences of a grammar are too short to repeat anything.
+    # Sentences of a grammar are too short for counts to help.
     counter = None if corpus.recipe.task == "production" else best_counter(corpus, context)
     seeds = embedding_seeds if model.random else 1
     values = _values(model, tokens, targets, seeds, _exact_models(corpus), counter, progress)
@@ -265,7 +266,7 @@ def _values(
     counter: TextNGram | None,
     progress: Callable[[int, int], None],
 ) -> Means:
-    """Return the `MEASURES` at each place of all sequences, means over embedding seeds."""
+    """Return the `MEASURES` at each place of all sequences, as means over embedding seeds."""
     count, longest = tokens.shape
     at_a_time = max(1, AT_A_TIME // (longest * max(longest, len(model.tokens))))
     found: list[list[Means]] = [[] for _ in range(seeds)]
@@ -293,19 +294,19 @@ def _values(
 
 
 def _exact_models(corpus: Corpus) -> dict[str, Callable[[np.ndarray], np.ndarray]]:
-    """Return the `true` distribution and the `ideal` model of a corpus, if they are known."""
+    """Return the `true` distribution and the `ideal` model of a corpus, as far as known."""
     if not corpus.has_automaton:
         return {}
     automaton = read_automaton(corpus.folder / AUTOMATON)
     exact = {"true": partial(exact_probabilities, automaton)}
-    # All sentences of a grammar begin with one symbol, which has no other name.
+    # Sentences of a grammar begin with a fixed start symbol, which cannot be renamed.
     if corpus.recipe.task == "automaton" and len(automaton.symbols) <= MOST_SYMBOLS:
         exact["ideal"] = partial(exact_probabilities, automaton, names_known=False)
     return {**exact}
 
 
 def _reading(tokens: list[str], values: Means, place: int) -> Reading:
-    """Return sequence number `place` up to the last token that was expected."""
+    """Return sequence number `place` up to its last predicted token."""
     last = int(np.flatnonzero(~np.isnan(values["bits"][place])).max(initial=-1)) + 1
     measured: dict[str, list[float | None]] = {name: [None] for name in values}
     for name, each in values.items():
@@ -315,7 +316,7 @@ def _reading(tokens: list[str], values: Means, place: int) -> Reading:
 
 
 def _bits(logs: torch.Tensor, targets: np.ndarray, known: Means) -> Means:
-    """Return the `MEASURES` at each place of some sequences; nan where there is no target.
+    """Return the `MEASURES` at each place of some sequences; nan at places without a target.
 
     known: probabilities (B, T - 1, V) of the exact models.
     """

@@ -16,16 +16,16 @@ from logicgen.measures.perplexity import MEASURES, Curve
 from logicgen.report.document import Document, FactTable, write_document
 from logicgen.report.figure_style import legend_below, line_styles, new_figure
 
-# Positions are many: every line is a moving average over this share of them.
+# Every line is a moving average over this share of the positions.
 WINDOW = 1 / 20
 COUNTER = "best counter of the text"
 IDEAL = "exact lexinvariant model"
 
 
 def moving_average(values: np.ndarray, counts: np.ndarray, width: int) -> np.ndarray:
-    """Return (T,): the weighted mean over `width` positions around each, fewer at the borders.
+    """Return the weighted mean over `width` positions around each position, (T,).
 
-    nan where there is nothing to average.
+    At the borders the mean has fewer positions. It is nan at positions without a value.
     """
     there = (counts > 0) & ~np.isnan(values)
     kernel = np.ones(width)
@@ -36,12 +36,12 @@ def moving_average(values: np.ndarray, counts: np.ndarray, width: int) -> np.nda
 
 
 def draw_curves(groups: dict[str, list[tuple[str, Curve]]], title: str) -> Figure:
-    """Draw perplexity by position: a column per group, in it a line per (label, curve).
+    """Draw perplexity by position, with a column per group and a line per (label, curve).
 
-    Below it, where a group has several, by how much each exceeds the first, as a multiple of the
-    first's perplexity; on automaton languages, the distance to the ideal or the truth, the share of
-    the way from the best counter to the ideal, and the distance to the truth as L1. A group alone
-    needs no label beside the title.
+    If a group has several curves, a panel shows the excess of each over the first, relative to the
+    first's perplexity. On automaton languages, a panel shows the divergence from the ideal or
+    the truth. Further panels show the share of the way from the best counter to the ideal, and the
+    L1 distance from the truth. A single group has no label.
     """
     panels = max(1 + len(_panels(curves)) for curves in groups.values())
     if len(groups) == 1:
@@ -58,7 +58,7 @@ def draw_curves(groups: dict[str, list[tuple[str, Curve]]], title: str) -> Figur
 
 
 def _legend_columns(curves: list[tuple[str, Curve]], width: int) -> int:
-    """Return how many labels fit beside each other into a width, in characters."""
+    """Return the number of labels that fit into a width in characters."""
     longest = max(24, *(len(name) for name, _ in curves))  # of IDEAL
     return max(1, width // (longest + 6))
 
@@ -67,9 +67,9 @@ _WAY = "counter_bits", "ideal_bits"
 
 
 def _panels(curves: list[tuple[str, Curve]]) -> list[Callable[[Axes], None]]:
-    """Return functions that draw the panels below the first.
+    """Return functions that draw the panels below the first panel.
 
-    Only some data have an ideal or a truth.
+    Panels that need an ideal model or a truth are left out for other data.
     """
 
     def some_have(*measures: str) -> bool:
@@ -174,7 +174,7 @@ def _lines(
     *needed: str,
     first: int = 0,
 ) -> None:
-    """Draw a line of each curve from the first one on that has the needed measures."""
+    """Draw a line for each curve with the needed measures, beginning with curve `first`."""
     for (label, curve), style in list(zip(curves, line_styles(), strict=False))[first:]:
         if {*needed} <= curve.means.keys():
             _line(axes, curve, values(curve), label, style)
@@ -189,7 +189,7 @@ def _grey(dashes: str) -> dict[str, Any]:
     return {"color": "#555555", "linestyle": dashes, "marker": ""}
 
 
-# Measures that are bits, which one axis can have, with their short names.
+# Measures in bits, which share an axis, with their short names.
 LINES = {
     "bits": "the model",
     "counter_bits": "the best counter of the text",
@@ -234,14 +234,14 @@ def write_perplexity_page(curve: Curve, path: Path) -> Path:
         summary=[_parts(curve)],
         data=data,
         facts=[FactTable("What was evaluated", ["", ""], [[*each] for each in facts.items()])],
-        notes=[f"Made by logicgen. Lines are means over {width} positions around each."],
+        notes=[f"Made by logicgen. Lines are moving averages over {width} positions."],
     )
     write_document(document, path)
     return path
 
 
 def _parts(curve: Curve) -> FactTable:
-    """Return the table of means over all positions, and from one on."""
+    """Return the table of means over all positions, and from `beyond` on."""
     rows = []
     for part, found in curve.parts.items():
         where = "all positions" if part == "overall" else f"from position {found['from']} on"
@@ -251,4 +251,4 @@ def _parts(curve: Curve) -> FactTable:
                 low, high = found[f"{name}_low"], found[f"{name}_high"]
                 values[called] = f"{found[name]:.4f} [{low:.4f}, {high:.4f}]"
         rows += [[where, *each, f"{found['tokens']:,}"] for each in values.items()]
-    return FactTable("Means", ["where", "what", "value", "tokens"], rows)
+    return FactTable("Means", ["positions", "measure", "value", "tokens"], rows)

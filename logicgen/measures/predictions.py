@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from logicgen.model.model import Answer, Answerer
     from logicgen.nn.decoding import Decoding
 
-# A right answer may be longer than the stored one, but not without end.
+# Tokens of an answer beyond the longest stored answer.
 ROOM = 8
 
 
 def schema_of(numbers: str, texts: str) -> pa.Schema:
-    """Return the schema of a table without nulls: 32-bit numbers, then texts, by their names."""
+    """Return the schema of a table without nulls: 32-bit numbers, then texts, by name."""
     types = [(name, pa.int32()) for name in numbers.split()]
     types += [(name, pa.string()) for name in texts.split()]
     return pa.schema([pa.field(name, kind, nullable=False) for name, kind in types])
@@ -41,7 +41,7 @@ SCHEMA = pa.schema(
         *schema_of("row embedding_seed symbols length", "problem answer prediction verdict"),
         pa.field("edit_distance", pa.int32()),
         pa.field("right_tokens", pa.int32()),
-        pa.field("verified_prediction", pa.string()),  # the last three: of verified decoding
+        pa.field("verified_prediction", pa.string()),  # three columns of verified decoding
         pa.field("verified_verdict", pa.string()),
         pa.field("draws", pa.int32()),
     ]
@@ -52,15 +52,15 @@ Counted = Callable[[int, int], None]
 
 
 class AnyRegion(Protocol):
-    """Ranges of symbols and of length, of a data set or of what a model was trained on."""
+    """Ranges of symbols and lengths, of a data set or of a model's training."""
 
     @property
     def symbols(self) -> tuple[int, int]:
-        """Return the fewest and the most."""
+        """Return the fewest and the most symbols."""
 
     @property
     def length(self) -> tuple[int, int]:
-        """Return the shortest and the longest."""
+        """Return the shortest and the longest length."""
 
 
 @dataclass(frozen=True)
@@ -79,11 +79,11 @@ class About:
     reset_rows: int | None = None  # the seed of redrawn rows (`measures/collapse.py`)
     precision: str | None = None  # in which the model was trained (`ModelCard.precision`)
     split_rows: int | None = None  # rows of the split, if only some of them were answered
-    split_symbols: tuple[int, int] | None = None  # the range of its cells, then, in symbols
-    split_lengths: tuple[int, int] | None = None  # and in their first lengths
+    split_symbols: tuple[int, int] | None = None  # range of the cells of that split
+    split_lengths: tuple[int, int] | None = None  # range of the first lengths of these cells
 
     def with_split(self, table: pa.Table) -> About:
-        """Add the size and the cells of a split of which only some rows were answered."""
+        """Add the size and the cells of a split, if only some of its rows were answered."""
         lengths = self.cell_length(table["length"].to_numpy())
         symbols = table["symbols"].to_numpy()
         return replace(
@@ -106,12 +106,15 @@ class About:
 
     @staticmethod
     def of_json(content: dict[str, Any]) -> About:
-        """Return what was stored as JSON. Raises ValueError for anything else."""
+        """Return the description in stored JSON. Raises ValueError for any other content."""
         return TypeAdapter(About).validate_python(content)
 
     @staticmethod
     def of(region: AnyRegion, called: str, data: Dataset, split: str) -> About:
-        """Describe the evaluation of a model of a training region, on a split of a data set."""
+        """Return the description of an evaluation on a split.
+
+        region: the model's training region. called: its name.
+        """
         cells = data.recipe.grid if split == "grid" and data.recipe.grid else data.recipe.region
         return About(
             task=data.task.name,
@@ -140,17 +143,17 @@ def predict_and_verify(
     verified: VerifiedSearch | None = None,
     progress: Progress = lambda what, done, total: None,
 ) -> pa.Table:
-    """Return a table with a row per example and embedding seed: prediction, verdict, distance.
+    """Return a table of predictions and verdicts, a row per example and embedding seed.
 
     Args:
-        limit: the most examples to score, spread evenly over the cells.
-        grammar: decode under the grammar mask, so that every answer parses.
-        seconds: limit per answer; beyond it the verdict is `unknown`.
-        decoding: greedy if not given. Samples of different embedding seeds are different draws.
-        ensemble: average over this many draws of the embedding's random part.
+        limit: the largest number of examples, spread evenly over the cells.
+        grammar: whether decoding uses the grammar mask, so that every answer parses.
+        seconds: limit of the solver per answer; beyond it, the verdict is `unknown`.
+        decoding: greedy by default. Samples differ between embedding seeds.
+        ensemble: number of draws of the embedding's random part that are averaged.
         verified: settings of verified decoding, for predictions that are not accepted.
 
-    Raises LogicgenError as `check_fits`.
+    Raises the errors of `check_fits`.
     """
     from logicgen.nn.decoding import GREEDY
 
@@ -177,7 +180,7 @@ def predict_and_verify(
 
 
 def _asked(votes: int, verified: VerifiedSearch | None) -> dict[str, Any]:
-    """Return the votes of a language model, and the settings of verified decoding, if any."""
+    """Return the votes of a language model and the settings of verified decoding, if used."""
     how: dict[str, Any] = {"votes": votes} if votes > 1 else {}
     if verified is not None:
         sampling = replace(verified.sampling, answers=verified.draws)
@@ -192,7 +195,7 @@ def _draw_again(
     verified: VerifiedSearch,
     progress: Counted,
 ) -> None:
-    """Add the columns of verified decoding to rows of predictions with their verdicts."""
+    """Add the columns of verified decoding to rows of predictions and verdicts."""
     predictions = [row["prediction"] for row in rows]
     outcomes = draw_until_accepted(
         predictions,
@@ -206,13 +209,13 @@ def _draw_again(
 
 
 def _items(rows: Iterable[dict[str, Any]], answers: list[str]) -> list[Item]:
-    """Return answers to the problems of rows, to be judged."""
+    """Return the items that a solver judges: the problem of each row with an answer."""
     pairs = zip(rows, answers, strict=True)
     return [Item(row["problem"], answer, row["answer"]) for row, answer in pairs]
 
 
 def compared(task: Task, prediction: str, answer: str) -> dict[str, Any]:
-    """Return the columns of a prediction; how it differs from the stored answer, if counted."""
+    """Return the columns of a prediction, with the distances that the task defines."""
     found: dict[str, Any] = {"prediction": prediction}
     if task.edit_distance:
         found["edit_distance"] = edit_distance(prediction, answer)
@@ -222,7 +225,7 @@ def compared(task: Task, prediction: str, answer: str) -> dict[str, Any]:
 
 
 def described(rows: list[dict[str, Any]], schema: pa.Schema, about: About) -> pa.Table:
-    """Return a table with `about` in its metadata. What a row lacks is null."""
+    """Return a table with `about` in its metadata. Missing values are null."""
     metadata = {"logicgen": json.dumps(asdict(about))}
     return pa.Table.from_pylist(rows, schema=schema.with_metadata(metadata))
 
@@ -230,7 +233,7 @@ def described(rows: list[dict[str, Any]], schema: pa.Schema, about: About) -> pa
 def chosen_rows(
     model: Answerer, data: Dataset, about: About, ensemble: int, limit: int | None
 ) -> tuple[np.ndarray, pa.Table]:
-    """Return the rows of a split to answer, at most `limit`; LogicgenError as `check_fits`."""
+    """Return the rows of a split to answer, at most `limit`. Raises the errors of `check_fits`."""
     check_fits(model, data, about, ensemble)
     table = data.table(about.split)
     rows = spread(table, about, limit)
@@ -238,10 +241,10 @@ def chosen_rows(
 
 
 def check_fits(model: Answerer, data: Dataset, about: About, ensemble: int = 1) -> None:
-    """Raise LogicgenError where a split cannot be answered, before anything slow.
+    """Raise LogicgenError if the model cannot answer the split.
 
-    The model may be of another task or vocabulary, have no rows for so many symbols or no random
-    part for an ensemble, or there is no such split.
+    Possible reasons: another task or vocabulary, too many symbols for its rows, no random part for
+    an ensemble, or an unknown split.
     """
     if model.task_name != data.task.name or model.vocabulary != data.vocabulary:
         raise LogicgenError(
@@ -254,7 +257,7 @@ def check_fits(model: Answerer, data: Dataset, about: About, ensemble: int = 1) 
 
 
 def spread(table: pa.Table, about: About, limit: int | None) -> np.ndarray:
-    """Return the rows to score: all, or `limit` of them as evenly over the cells as they allow."""
+    """Return the rows to score: all, or `limit` rows that are spread evenly over the cells."""
     if limit is None or limit >= table.num_rows:
         return np.arange(table.num_rows)
     cells: dict[tuple[int, int], list[int]] = {}
@@ -266,7 +269,7 @@ def spread(table: pa.Table, about: About, limit: int | None) -> np.ndarray:
     for members in cells.values():
         rng.shuffle(members)
     queues = list(cells.values())
-    rng.shuffle(queues)  # where the limit is below the number of cells, any cell may go without
+    rng.shuffle(queues)  # if there are more cells than `limit`, choose cells at random
     turns = sorted(
         (turn, place) for place, queue in enumerate(queues) for turn in range(len(queue))
     )
@@ -276,7 +279,7 @@ def spread(table: pa.Table, about: About, limit: int | None) -> np.ndarray:
 class Predictor:
     """A model that answers the rows of a table, under any embedding seed.
 
-    Place `p` stands for row `p % len(table)` under embedding seed `p // len(table)`.
+    Place `p` means row `p % len(table)` with embedding seed `p // len(table)`.
     """
 
     def __init__(
@@ -297,7 +300,7 @@ class Predictor:
     ) -> list[str]:
         """Return an answer for each place, in prefix notation.
 
-        Samples follow from the problem and its embedding seed.
+        Samples are determined by the problem and its embedding seed.
         """
         found = self._ask(places, decoding, progress)
         return [self.vocabulary.decode(answers[0].ids) for answers in found]
@@ -310,7 +313,7 @@ class Predictor:
         progress: Counted = lambda *_: None,
     ) -> list[list[str]]:
         """Return samples for each place that differ from each other and from its prediction."""
-        drawn = verified.sampling  # of other numbers than those of plain samples
+        drawn = verified.sampling  # with another seed than plain samples
         sampling = replace(drawn, seed=drawn.seed + 1, answers=verified.draws)
         return [
             [
@@ -322,7 +325,7 @@ class Predictor:
         ]
 
     def _ask(self, places: np.ndarray, decoding: Decoding, progress: Counted) -> list[list[Answer]]:
-        """Return the answers to each place; those that are drawn differ by embedding seed."""
+        """Return the answers to each place. Samples differ between embedding seeds."""
         from logicgen.model.model import Request
         from logicgen.nn.samples import Sampling
 
@@ -333,7 +336,7 @@ class Predictor:
             how = decoding
             if isinstance(how, Sampling):
                 how = replace(how, seed=how.seed + (seed << 32))
-            for alphabet in np.unique(self.alphabets)[::-1]:  # too large a one fails at once
+            for alphabet in np.unique(self.alphabets)[::-1]:  # the largest first: it may fail
                 members = np.flatnonzero((seeds == seed) & (self.alphabets[rows] == alphabet))
                 for batch in self._batches(members, rows):
                     problems = [self.encoded.problems[row].tolist() for row in rows[batch]]
@@ -344,7 +347,7 @@ class Predictor:
         return [found[place] for place in range(len(places))]
 
     def _batches(self, places: np.ndarray, rows: np.ndarray) -> Iterator[np.ndarray]:
-        """Yield about 1,024 places at a time; renamings stay together for `Model.canonical`."""
+        """Yield batches of about 1,024 places; `Model.canonical` needs renamings in one batch."""
         from logicgen.nn.canonical import alpha_class
 
         groups: dict[object, list[int]] = {}
@@ -365,7 +368,7 @@ class Predictor:
 
 
 class Verifier:
-    """Worker processes that judge answers, each different one once. Use as a context manager."""
+    """Worker processes that judge each different answer once. Use as a context manager."""
 
     def __init__(self, task: Task, solver: str | None, workers: int, seconds: float) -> None:
         self._known: dict[Item, str] = {}
@@ -392,7 +395,10 @@ class Verifier:
 
 
 def alphabets(model: Answerer, data: Dataset, symbols: np.ndarray) -> np.ndarray:
-    """Return how many symbols the model sees with problems of cells: those of training, or more."""
+    """Return the size of the alphabet that the model sees with each problem.
+
+    It is the training alphabet, or larger if the problem has more symbols.
+    """
     seen = max(data.recipe.region.symbols[1], model.alphabet)
     return np.asarray(np.maximum(symbols, seen))
 
@@ -405,6 +411,6 @@ def edit_distance(first: str, second: str) -> int:
 
 
 def right_tokens(prediction: str, answer: str) -> int:
-    """Return how many tokens of the answer the prediction has at the same place."""
+    """Return the number of tokens that prediction and answer share at the same position."""
     pairs = zip(prediction.split(), answer.split(), strict=False)
     return sum(predicted == right for predicted, right in pairs)

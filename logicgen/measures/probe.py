@@ -1,17 +1,18 @@
-"""A probe of a language model: trained to say what the characters of ciphers stand for.
+"""A probe of a language model: a small network that predicts the plain text of ciphers.
 
-The model stays as it is. The probe sees the model's hidden state behind each character, which has
-read that character and all before it, and is asked which character of the plain text it was. Every
-row has a key of its own, and of a lexinvariant model every row at every step has embeddings of its
-own: what the probe can use is only what a hidden state says of the text, in the same directions
-whatever the characters are written as. It can say less than the model knows: hidden states of the
-last layer foretell the next token in the rows of the moment. So every layer has a probe, and all
-are trained side by side: the model is read once for all of them.
+The model is frozen. The probe reads the model's hidden state after each character, and predicts
+the plain character at this place. Every row has a random key. With a lexinvariant model, every row
+of every step also has random embeddings. So the probe can only use directions of hidden states that
+do not depend on the written characters.
+
+The result is a lower bound of the model's knowledge: hidden states of the last layer predict the
+next token in terms of the current random rows. So every layer has a probe. All probes are trained
+together, and the model is evaluated once for all of them.
 
 Source: Huang et al., Lexinvariant Language Models (NeurIPS 2023), section on ciphers.
 
     OUT/probe.safetensors   the weights of the probes
-    OUT/probe.json          of which model, how it was trained; there once the training has ended
+    OUT/probe.json          the model and the settings; written at the end of the training
 """
 
 from __future__ import annotations
@@ -43,14 +44,14 @@ class ProbeSettings:
     """The size and training of a probe.
 
     Attributes:
-        steps: of training.
-        hidden: width of its inner layer.
-        layer: of the model, the only one that is probed; every layer if None.
-        last: positions at the end of each row, from whose hidden states the probe learns; all if
-            None.
-        seed: of the probe's first weights, the rows of ciphers and of the embedding.
-        batch_size: rows of a step.
-        learning_rate: at the beginning; it falls to 0 as a cosine does.
+        steps: training steps.
+        hidden: width of the inner layer.
+        layer: the layer of the model that is probed; None for every layer.
+        last: number of positions at the end of each row that the probe learns from; None for all.
+        seed: determines the probe's first weights, the rows of ciphers, and the random rows of the
+            embedding.
+        batch_size: rows per step.
+        learning_rate: at the first step; it falls to 0 along a cosine.
     """
 
     steps: int = 2000
@@ -63,16 +64,16 @@ class ProbeSettings:
 
 
 def check_fits(model: LanguageModel, corpus: Corpus, called: str, layer: int | None = None) -> None:
-    """Raise LogicgenError where the model has no hidden states, no such layer or other tokens."""
+    """Raise LogicgenError if the model lacks hidden states, the layer, or the corpus's tokens."""
     model.check_hidden(None, called)
     model.check_same_tokens(corpus, called)
     model.check_hidden(layer, called)
 
 
 class Probe(nn.Module):
-    """Two layers over normalised features, initialised from torch's global generator.
+    """Two layers over normalized features, initialized from torch's global generator.
 
-    They have an output matrix of their own, whose rows mean the same in every sequence.
+    The output matrix belongs to the probe. Its rows have the same meaning in every sequence.
     """
 
     def __init__(self, width: int, hidden: int, tokens: int) -> None:
@@ -92,12 +93,12 @@ Probes = dict[int, Probe]
 
 
 class ProbeLearner(Learner):
-    """Probes with the ciphers that they learn from, as the training loop wants them.
+    """Probes and their training ciphers, for the training loop.
 
-    Every step follows from the settings and its number. `<end>` and `<other>` are not asked for.
+    Every step is determined by the settings and its number. `<end>` and `<other>` are no targets.
 
     Attributes:
-        losses: of all steps, mean cross-entropy in nats of each probe.
+        losses: for each step, the mean cross-entropy of each probe in nats.
     """
 
     module: nn.ModuleDict
@@ -141,7 +142,7 @@ class ProbeLearner(Learner):
     def loss(
         self, batch: tuple[list[Tensor], Tensor], generator: torch.Generator, measured: bool
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """Return the sum of the probes' mean cross-entropies in nats. They share no weight."""
+        """Return the sum of the probes' mean cross-entropies in nats. Probes share no weights."""
         states, targets = batch
         how: dict[str, Any] = {"ignore_index": NOTHING, "reduction": "sum"}
         sums = [
@@ -155,7 +156,7 @@ class ProbeLearner(Learner):
 
 
 def new_probes(model: LanguageModel, settings: ProbeSettings) -> Probes:
-    """Return a probe of each layer that is to be probed, with the first weights of its seed."""
+    """Return an untrained probe for each layer that the settings name."""
     count, width = model.hidden_shape()
     layers = range(1, count + 1)
     found = {}
@@ -195,12 +196,12 @@ def probes_of(
     context: int,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> tuple[Probes, dict[str, Any]]:
-    """Return the probes in `folder`, trained on the corpus if there are none, and their card.
+    """Return the probes in `folder` and their card. Train them first if the folder has none.
 
-    digest: what identifies the model. called: the same for people.
+    digest: of the model's weights. called: the model's name.
     context: tokens of a row that are read.
 
-    Raises LogicgenError where the folder has a probe of another model, other data or settings.
+    Raises LogicgenError if the folder has a probe of another model, other data or other settings.
     """
     asked = {
         "model": digest,
@@ -216,7 +217,7 @@ def probes_of(
     probes, losses = train_probes(model, Ciphers(corpus, "train"), settings, context, progress)
     card = {**asked, "losses": [losses[layer] for layer in probes]}
     save_tree(dict(_together(probes).state_dict()), folder / WEIGHTS)
-    save_json(card, folder / CARD)  # it vouches for the weights
+    save_json(card, folder / CARD)  # written last: its presence shows that the weights are complete
     return probes, card
 
 

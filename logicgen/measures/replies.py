@@ -1,8 +1,8 @@
-"""What any model wrote to the problems of a data set, judged like answers of our own models.
+"""Replies of any model to the problems of a data set, judged like answers of our own models.
 
-Replies come as plain data (`logicgen.integrations.reply_files` reads them): a `completion`, and
-which problem it is of: its `row` in the split, the `problem` as text, or both. Where they say more
-(`split`, `dataset`, `fingerprint`, `prompt_version`), it has to fit.
+A reply is plain data, read by `logicgen.integrations.reply_files`. It contains a `completion` and
+its problem: the `row` in the split, the `problem` as text, or both. Optional values (`split`,
+`dataset`, `fingerprint`, `prompt_version`) must agree with the data set.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from logicgen.tasks import Task
 from logicgen.tasks.problems import alpha_class_of
 
 EFFORT = 10_000
-"""Steps of search in which two answers are compared; those that take more count as different."""
+"""Limit of search steps for comparing two answers; beyond it they count as different."""
 
 TYPES = {
     "row": (int, NoneType),
@@ -42,10 +42,10 @@ TYPES = {
     "dataset": (str, NoneType),
     "fingerprint": (str, NoneType),
 }
-"""What a reply may say besides its completion."""
+"""Optional keys of a reply with their types."""
 
 BATCH = 1024
-"""Replies that are judged between two steps of a progress bar."""
+"""Replies that are judged between two updates of a progress bar."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,9 @@ class Reply:
     """A completion to a problem of a split.
 
     Attributes:
-        row: of the problem, in its split.
-        problem: as it was asked, in prefix notation; its symbols may be renamed.
-        completion: text, or whatever else was given in its place.
+        row: of the problem in its split.
+        problem: in prefix notation, as the model was asked; its symbols may be renamed.
+        completion: normally text; other values are judged `invalid`.
     """
 
     row: int
@@ -64,15 +64,15 @@ class Reply:
 
 
 def said_split(entries: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return the split that replies say they are of; None where they do not say one."""
+    """Return the split that the replies name; None if they name no split, or several."""
     said = {str(entry["split"]) for entry in entries if entry.get("split") is not None}
     return said.pop() if len(said) == 1 else None
 
 
 def scores_folder(path: Path) -> Path:
-    """Return the folder for what comes out of a file of replies, called like it."""
+    """Return the folder for the scores of a file of replies: its path without the suffix."""
     if not path.suffix:
-        raise LogicgenError(f"{path}: its name has no suffix: say with --out where scores go")
+        raise LogicgenError(f"{path}: its name has no suffix: name the folder of scores with --out")
     return path.with_suffix("")
 
 
@@ -87,11 +87,11 @@ def replies_to(
 ) -> list[Reply]:
     """Return plain data as replies to the problems of a split.
 
-    where: what to name in errors.
+    where: name of the source in errors.
     mixed: whether prompts of different versions are allowed.
     renamed: whether symbols of a problem may have other names than in the data set.
 
-    Raises LogicgenError naming the first entry that does not fit.
+    Raises LogicgenError that names the first wrong entry.
     """
     if not entries:
         raise LogicgenError(f"{where}: no replies")
@@ -104,7 +104,7 @@ def replies_to(
     for number, entry in enumerate(entries, 1):
         place = f"{where}, reply {number}"
         if "completion" not in entry:
-            raise LogicgenError(f"{place}: no `completion`, which is what a model wrote")
+            raise LogicgenError(f"{place}: no `completion`, which is the model's text")
         for key, own in own_values.items():
             if (said := entry.get(key)) is not None and said != own:
                 asked = "--split is" if key == "split" else f"{data.folder} has"
@@ -116,15 +116,15 @@ def replies_to(
         if len(versions) > 1 and not mixed:
             raise LogicgenError(
                 f"{place}: another version of the prompt"
-                f" ({' and '.join(map(str, versions))}), whose scores are not alike: give each"
-                " version a file of its own, or allow it with --mixed-prompts"
+                f" ({' and '.join(map(str, versions))}); scores of versions differ: give each"
+                " version a file of its own, or allow both with --mixed-prompts"
             )
         found.append(Reply(*known.find(entry, place), entry["completion"]))
     return found
 
 
 def _check_types(entries: Sequence[Mapping[str, Any]], where: str) -> None:
-    """Raise LogicgenError naming the first entry with a key whose value is of another type."""
+    """Raise LogicgenError that names the first entry with a value of a wrong type."""
     for number, entry in enumerate(entries, 1):
         for key, kinds in TYPES.items():
             if not isinstance(value := entry.get(key), kinds) or isinstance(value, bool):
@@ -135,7 +135,7 @@ def _check_types(entries: Sequence[Mapping[str, Any]], where: str) -> None:
 
 
 class _Problems:
-    """The problems of a split, to be found by row or by text."""
+    """The problems of a split, found by row or by text."""
 
     def __init__(self, task: Task, table: pa.Table, renamed: bool) -> None:
         self.task, self.renamed = task, renamed
@@ -143,14 +143,14 @@ class _Problems:
         classes = table["alpha_class"].to_pylist()
         keys: Iterable[Any] = classes if renamed else self.problems
         self.rows = {key: row for row, key in enumerate(keys)}
-        # Two rows of a class can only be told apart by their number.
+        # Rows of one class differ only by their number.
         self.several = {key for key, count in Counter(classes).items() if count > 1}
 
     def find(self, entry: Mapping[str, Any], place: str) -> tuple[int, str]:
-        """Return the row that an entry is of, and its problem as it was asked."""
+        """Return the row of an entry, and its problem as the model was asked."""
         row, text = entry.get("row"), entry.get("problem")
         if row is None and text is None:
-            raise LogicgenError(f"{place}: neither `row` nor `problem` says what it answers")
+            raise LogicgenError(f"{place}: neither `row` nor `problem` names the problem")
         if row is not None and not 0 <= row < len(self.problems):
             last = len(self.problems) - 1
             raise LogicgenError(f"{place}: row {shown(row)}; the split has rows 0 to {last:,}")
@@ -185,7 +185,7 @@ def judgements(
     timeout: float = 10.0,
     progress: Counted = lambda done, total: None,
 ) -> Iterator[Judgement]:
-    """Yield the judgements on replies, in order, as `Scorer` gives them."""
+    """Yield the judgements of `Scorer` on replies, in order."""
     progress(0, len(replies))
     with Scorer(task.name, mode, timeout=timeout, workers=workers, reasons=False) as scorer:
         for first in range(0, len(replies), BATCH):
@@ -199,15 +199,15 @@ def judgements(
 def judge_replies(
     data: Dataset, split: str, replies: Sequence[Reply], called: str, **settings: Any
 ) -> pa.Table:
-    """Return a table of replies with their verdicts, as `predict_and_verify` makes of predictions.
+    """Return a table of replies with their verdicts, in the format of `predict_and_verify`.
 
-    The second reply to a problem stands for a second embedding seed, and so on; `invalid` ones
-    whose answer could not be read have an empty prediction. A right answer is `exact` where it is
-    found to equal the stored one within `EFFORT`. If some rows have no reply, the table's metadata
-    contain the number of rows and the cells of the split.
-    called: the name of the model. settings: those of `judgements`.
+    The n-th reply to a problem counts as its answer with the n-th embedding seed. If no answer can
+    be read, the prediction is empty. A right answer is `exact` if it equals the stored answer;
+    `EFFORT` limits the comparison. If some rows have no reply, the table's metadata contain the
+    number of rows and the cells of the split.
+    called: the name of the model. settings: arguments of `judgements`.
 
-    Raises LogicgenError where problems do not have equally many replies.
+    Raises LogicgenError if problems differ in their number of replies.
     """
     task, table = data.task.limited(EFFORT, None), data.table(split)
     each = check_even(Counter(f"row {reply.row}" for reply in replies))
@@ -227,7 +227,7 @@ def judge_replies(
         row |= {"verdict": str(verdict), **compared(task, prediction, example["answer"])}
         rows.append(row)
         counts[reply.row] += 1
-    # The model's own training region is not known: it is asked beyond that of the data.
+    # The model's training region is not known: use the data set's.
     about = About.of(data.region, called, data, split)
     if len(counts) < len(table):
         about = about.with_split(table)
@@ -236,11 +236,11 @@ def judge_replies(
 
 
 def check_even(counts: Counter[str]) -> int:
-    """Return how many replies each has. Raises LogicgenError where some have more than others."""
+    """Return the common number of replies. Raises LogicgenError if the numbers differ."""
     (first, most), *others = counts.items()
     for name, count in others:
         if count != most:
             raise LogicgenError(
-                f"{first} has {most} replies and {name} has {count}: give as many for each"
+                f"{first} has {most} replies and {name} has {count}: give the same number for each"
             )
     return most

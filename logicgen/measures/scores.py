@@ -1,4 +1,4 @@
-"""Scores per cell and overall, from predictions alone."""
+"""Scores per cell and overall, computed from predictions."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from logicgen.measures.predictions import About
 from logicgen.measures.statistics import deviation, wilson_interval
 from logicgen.solvers import Verdict
 
-# Columns of answers besides verdicts, where they were measured: whole numbers, reported as means,
-# and those of tokens as their ratio.
+# Optional columns of answers: whole numbers. Scores are their means; for tokens, a ratio of sums.
 SUMMED = ("edit_distance", "right_tokens", "answer_tokens", "accepted", "draws")
 
 VERDICTS = [str(verdict) for verdict in Verdict]
@@ -24,23 +23,22 @@ VERDICTS = [str(verdict) for verdict in Verdict]
 class Score:
     """The score of a set of examples, with mean and standard deviation over embedding seeds.
 
-    Intervals say how the score of the same model would vary over other problems of the same kind.
-    Several embedding seeds answer the same problems, so the number of examples counts, not that of
-    answers; an example that only some seeds get right varies less than the interval allows for.
+    An interval estimates how the score of the same model varies over other problems of the same
+    distribution. Several embedding seeds answer the same problems, so the interval counts examples,
+    not answers. It is too wide if only some seeds answer an example right.
 
-    None stands where a task has no edit distance or no token accuracy, or verified decoding was not
-    asked for.
+    A value is None if the task does not define it, or if verified decoding was not used.
     """
 
-    examples: int  # each counted once
+    examples: int  # without regard to embedding seeds
     counts: dict[str, int]  # answers by verdict, over all embedding seeds
     accuracy: tuple[float, float]  # share of answers that are right (exact or correct)
     exact: tuple[float, float]  # share of answers that equal the stored one
     edit_distance: tuple[float, float] | None  # in tokens
-    # Share of the tokens of the stored answers that stand at their place in the prediction
+    # Share of the stored answers' tokens that the prediction has at the same position
     token_accuracy: tuple[float, float] | None
-    verified_accuracy: tuple[float, float] | None  # of problems verified decoding answered right
-    draws: tuple[float, float] | None  # that it took for a problem
+    verified_accuracy: tuple[float, float] | None  # share of verified answers that are right
+    draws: tuple[float, float] | None  # of verified decoding, for a problem
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -68,7 +66,7 @@ class Score:
 
 
 class Scores:
-    """Answers with their verdicts, as columns, to be scored as a whole, by cell, or by region."""
+    """Columns of answers with their verdicts, for scores of all answers, of cells and of parts."""
 
     def __init__(self, columns: dict[str, np.ndarray], seeds: int, about: About) -> None:
         self._columns = columns
@@ -77,7 +75,7 @@ class Scores:
 
     @staticmethod
     def of(table: pa.Table, about: About) -> Scores:
-        """Make the scores of a table of predictions."""
+        """Return the scores of a table of predictions."""
         verdicts = table["verdict"].combine_chunks().dictionary_encode()
         codes = [VERDICTS.index(name) for name in verdicts.dictionary.to_pylist()]
         columns = {name: table[name].to_numpy() for name in ("symbols", "length", "embedding_seed")}
@@ -95,9 +93,9 @@ class Scores:
 
     @staticmethod
     def of_tally(tally: dict[str, list[int]], about: About) -> Scores:
-        """Make the scores of a `tally`, equal to those of the answers it counted.
+        """Return the scores of a `tally`; they equal the scores of the counted answers.
 
-        The answers of one cell all have their mean of the SUMMED columns.
+        Each answer of a cell gets the cell's mean in the SUMMED columns.
         """
         counts = np.array([tally.get(name, [0] * len(tally["symbols"])) for name in VERDICTS]).T
         answers = counts.sum(axis=1)  # by row of the tally
@@ -114,9 +112,9 @@ class Scores:
 
     @staticmethod
     def joined(parts: list[Scores]) -> Scores:
-        """Join answers to the same examples by several models as seeds of one, the first.
+        """Join answers of several models to the same examples, as if they were embedding seeds.
 
-        What was not measured for all of them is left out.
+        The description is the first model's. Columns that some models lack are left out.
         """
         first = parts[0]
         columns = {
@@ -134,15 +132,15 @@ class Scores:
         return len(self._columns["verdict"])
 
     def partly(self) -> str:
-        """Return "895 of 3,596" if only so many rows of the split were answered, else ""."""
+        """Return text such as "895 of 3,596" if only some rows of the split were answered."""
         rows = self.about.split_rows
         return "" if rows is None else f"{self.score().examples:,} of {rows:,}"
 
     def tally(self) -> dict[str, list[int]]:
-        """Return columns with a row per embedding seed and cell, small enough to be stored.
+        """Return columns with a row per embedding seed and cell, small enough for a record.
 
-        They are the seed, the cell, the number of answers of each verdict that occurs, and the
-        sums of the SUMMED columns.
+        The columns are the seed, the cell, the number of answers with each verdict that occurs,
+        and the sums of the SUMMED columns.
         """
         names = ("embedding_seed", "symbols", "length")
         found, member = _groups([self._columns[name] for name in names])
@@ -158,19 +156,22 @@ class Scores:
         return tally
 
     def select(self, rows: np.ndarray) -> Scores:
-        """Return some of the answers, by a mask or by number."""
+        """Return a part of the answers. rows: a mask, or their numbers."""
         columns = {name: column[rows] for name, column in self._columns.items()}
         return Scores(columns, self.seeds, self.about)
 
     def as_trained(self, name: str, about: About | None = None) -> np.ndarray:
-        """Return a mask: whose `symbols` or `length` is in the model's region, or `about`'s."""
+        """Return a mask of problems inside the training region in `symbols` or `length`.
+
+        The region is the model's, or the region in `about`.
+        """
         low, high = getattr(about or self.about, name)
         return np.asarray((low <= self._columns[name]) & (self._columns[name] <= high))
 
     def parts(self, about: About | None = None) -> dict[str, np.ndarray]:
-        """Return masks of answers by where their problems lie, seen from the region of `about`.
+        """Return masks of answers to problems inside and outside the training region.
 
-        Without `about` it is the model's own.
+        The region is the model's, or the region in `about`.
         """
         known_symbols, known_length = (self.as_trained(n, about) for n in ("symbols", "length"))
         return {
@@ -201,18 +202,18 @@ class Scores:
         )
 
     def summary(self) -> dict[str, Any]:
-        """Return what was scored, the score of all answers, and that of each part that has some."""
+        """Return the description, the score of all answers, and the score of each nonempty part."""
         scores = {"overall": self.score(), **self.by_part()}
         flat = {name: score.flat() for name, score in scores.items()}
         return {**asdict(self.about), "embedding_seeds": self.seeds, **flat}
 
     def _mean(self, name: str) -> tuple[float, float] | None:
-        """Return mean and deviation over embedding seeds of a column; None if there is none."""
+        """Return mean and deviation of a column over embedding seeds; None without the column."""
         values = self._columns.get(name)
         return None if values is None else _over_seeds(self._by_seed(values))
 
     def _by_seed(self, values: np.ndarray) -> np.ndarray:
-        """Return the mean of each embedding seed; every one answered the same examples."""
+        """Return the mean of each embedding seed; all seeds answer the same examples."""
         seed = self._columns["embedding_seed"]
         sizes = np.bincount(seed, minlength=self.seeds)
         return np.asarray(np.bincount(seed, weights=values, minlength=self.seeds) / sizes)
@@ -231,7 +232,7 @@ class Scores:
         return self._by("symbols")
 
     def by_length(self) -> dict[int, Score]:
-        """Return the score of every length, or every range of lengths by its first, in order."""
+        """Return the score of each length in order; a range of lengths is named by its first."""
         return self._by("cell_length")
 
     def _by(self, *names: str) -> dict[Any, Score]:
@@ -250,6 +251,6 @@ def _over_seeds(means: np.ndarray) -> tuple[float, float]:
 
 
 def _groups(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the different rows of columns, sorted, and which of them each row is."""
+    """Return the different rows of columns, sorted, and for each row its index among them."""
     found, member = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
     return found, member.ravel()

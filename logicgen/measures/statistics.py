@@ -13,10 +13,11 @@ Z = 1.959963984540054
 
 
 def wilson_interval(share: float, examples: float) -> tuple[float, float]:
-    """Return the 95% interval for a share of `examples` independent examples, at least one.
+    """Return the 95% Wilson interval of a share of `examples` >= 1 independent examples.
 
-    It holds the shares that are at most Z of their own standard errors away, so it never leaves
-    [0, 1]: [0.84, 1] for 20 of 20. Source: Wilson, J. American Statistical Association 22 (1927).
+    It contains every share p that differs from `share` by at most Z standard errors of p. It stays
+    inside [0, 1]: [0.84, 1] for 20 of 20. Source: Wilson, J. American Statistical Association 22
+    (1927).
     """
     z2 = Z * Z / examples
     centre = (share + z2 / 2) / (1 + z2)
@@ -32,19 +33,21 @@ def deviation(values: Sequence[float] | np.ndarray) -> float:
 def ratio_interval(above: np.ndarray, below: np.ndarray) -> tuple[float, float]:
     """Return the ratio of two sums over sequences, and half of its 95% interval."""
     ratio, n = float(above.sum() / below.sum()), len(above)
-    if n < 2:  # one sequence says nothing of others
+    if n < 2:  # a single sequence has no spread
         return ratio, math.inf
     spread = np.sqrt(n / (n - 1) * ((above - ratio * below) ** 2).sum())
     return ratio, float(Z * spread / abs(below.sum()))
 
 
 def share_by_row(rows: np.ndarray, right: np.ndarray, count: int) -> tuple[float, float, float]:
-    """Return the share that is right, with a 95% interval. rows: the row of each, of `count`.
+    """Return the share of right symbols, with a 95% interval over rows.
 
-    Symbols of a row are found or missed together, so rows are the independent units: Wilson's
-    interval for as many symbols as would, independent of each other, give the standard error that
-    the ratio estimate over rows has (Kish's effective sample size; in this use Korn, Graubard,
-    Survey Methodology 24, 1998), where all are equal for as many as there are rows.
+    rows: the row of each symbol. right: whether each symbol is right. count: number of rows.
+
+    Symbols of a row are found or missed together, so rows are the independent units. The result is
+    Wilson's interval for the effective sample size: the number of independent symbols with the
+    standard error of the ratio estimate over rows. Source: Kish; Korn, Graubard, Survey Methodology
+    24 (1998). If all rows have the same share, it is the number of rows.
     """
     counts = np.bincount(rows, minlength=count)
     sums = np.bincount(rows, weights=right, minlength=count)

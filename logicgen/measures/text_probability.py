@@ -1,17 +1,17 @@
-"""The probability of a text, whatever tokens write it.
+"""The probability of a text: the sum over all its tokenizations.
 
-A model of byte pairs gives probabilities to sequences of tokens, and many sequences are the same
-text. Its own cut, the canonical one, is what perplexity counts; the probability of the text is the
-sum over all. Source: Cao, Rimell, "You should evaluate your language model on marginal likelihood
+A model of byte pairs gives probabilities to sequences of tokens, and many sequences write the same
+text. Perplexity counts the canonical sequence only. The probability of the text is the sum over
+all sequences. Source: Cao, Rimell, "You should evaluate your language model on marginal likelihood
 over tokenisations" (EMNLP 2021).
 
-Of a sum of many terms, all but the canonical one are estimated by importance sampling: a sequence
-is drawn with probability q, and on average p / q is their sum. A token is drawn in proportion to
-its probability after the tokens before it, times a guess at the probability of the text behind it.
-The guess takes tokens as independent, each with its mean probability along the canonical sequence.
-Without it, most draws begin with a frequent letter that leaves an improbable rest. While a draw is
-canonical so far, the next canonical token counts only as far as something else follows, so that no
-draw is the canonical sequence: else nearly all would be.
+If the sum has many terms, all terms except the canonical sequence are estimated by importance
+sampling: a sequence is drawn with probability q, and the mean of p / q is their sum. A token is
+drawn in proportion to its probability times a guess at the probability of the remaining text. The
+guess treats tokens as independent, with their mean probabilities along the canonical sequence.
+Without the guess, most draws begin with a frequent letter and an improbable rest follows. Draws
+exclude the canonical sequence, because otherwise nearly all draws would be canonical. While a draw
+is canonical, the next canonical token is weighted by the probability that the draw departs later.
 
 Shapes: B sequences, T tokens in each, V tokens in all.
 """
@@ -32,23 +32,23 @@ from logicgen.model.language_model import LanguageModel
 from logicgen.nn.samples import require
 from logicgen.tokens import NOTHING, Lattice
 
-# Tokenisations that are summed where no samples are asked for, and sequences read together.
+# Most tokenizations that are summed without samples, and sequences in a batch.
 MOST, AT_A_TIME = 10_000, 64
 
 
 class TextProbability(NamedTuple):
     """The probability of a text, as log2."""
 
-    tokenisations: int  # sequences of tokens that write the text
-    canonical: float  # of the one that the model's own cut gives
-    marginal: float  # of all together
-    standard_error: float  # of `marginal`, in bits; 0 where all were summed
+    tokenisations: int  # number of sequences of tokens that write the text
+    canonical: float  # of the canonical sequence
+    marginal: float  # of all sequences together
+    standard_error: float  # of `marginal`, in bits; 0 if all sequences were summed
 
     @property
     def lines(self) -> list[str]:
-        """Return the numbers in words."""
+        """Return the numbers as printed lines."""
         error = f" (standard error {self.standard_error:.4f})" if self.standard_error else ""
-        # Both are -inf where the model excludes the text.
+        # Both are -inf if the model excludes the text.
         above = 0.0 if self.marginal == self.canonical else self.marginal - self.canonical
         return [
             f"tokenisations  {magnitude(self.tokenisations)}",
@@ -67,15 +67,15 @@ def text_probability(
     samples: int | None = None,
     seed: int = 0,
 ) -> TextProbability:
-    """Return the probability that a text follows, where one of its tokens ends with it.
+    """Return the probability that a text comes next and that a token ends at its end.
 
-    after: what stands before; the end of another document if empty.
-    whole: whether the document has to end behind the text.
-    samples: how many (at least 2) to estimate the sum from where it has more terms; without them
-        up to 10,000 terms are summed.
-    seed: of the samples, and of rows that are drawn, which are the same for all sequences.
-    Raises LogicgenError where a sum has too many terms, and for an empty text, one the model cannot
-    read, and nothing before it in a model that has not learnt how texts begin.
+    after: the text before it; if empty, the end of another document.
+    whole: whether the document must end after the text.
+    samples: number of samples, at least 2, if the sum has more terms. Without samples, up to
+        10,000 terms are summed.
+    seed: of the samples and of the random rows, which are equal for all sequences.
+    Raises LogicgenError if the sum has too many terms, or if the text is empty or cannot be read.
+    It is also raised if `after` is empty but the model does not predict how texts begin.
     """
     require(samples is None or samples >= 2, "samples", samples, "at least 2")
     before, path, lattice = _ways_to_write(model, text, after, whole)
@@ -107,7 +107,7 @@ def text_probability(
 def _ways_to_write(
     model: LanguageModel, text: str, after: str, whole: bool
 ) -> tuple[np.ndarray, list[int], Lattice]:
-    """Return the ids before a text, its canonical sequence, and all ways to cut it into tokens."""
+    """Return the ids before a text, its canonical sequence, and the lattice of its tokenizations."""
     before, canonical = _ids(model, after, "the text before"), _ids(model, text, "the text")
     if not len(canonical):
         raise LogicgenError("the text is empty: give at least one token")
@@ -125,7 +125,7 @@ def _ways_to_write(
 
 
 def _beginning(model: LanguageModel) -> np.ndarray:
-    """Return the token before a text that follows nothing: the end of another document."""
+    """Return the token before the beginning of a document: the end of another document."""
     if model.tokens.kind == "names":
         raise LogicgenError(
             f"--after: a model of {model.task_name} does not predict how texts begin: give the"
@@ -135,7 +135,7 @@ def _beginning(model: LanguageModel) -> np.ndarray:
 
 
 def magnitude(number: int) -> str:
-    """Return a number of tokenisations, which may have thousands of digits, as text."""
+    """Return a number of tokenizations as text; it may have thousands of digits."""
     return f"{number:,}" if number < 10**15 else f"about 10^{math.log10(number):.0f}"
 
 
@@ -147,7 +147,7 @@ def _ids(model: LanguageModel, text: str, what: str) -> np.ndarray:
 
 
 def _ways(lattice: Lattice) -> list[int]:
-    """Return in how many ways tokens lead from each place of a lattice to its end."""
+    """Return the number of paths from each place of a lattice to its end."""
     ways = [0] * len(lattice) + [1]
     for place in reversed(range(len(lattice))):
         ways[place] = sum(ways[to] for to in lattice[place].values())
@@ -181,18 +181,18 @@ def _summed(model: LanguageModel, before: Tensor, paths: Iterator[list[int]], ro
 
 
 class _TokenDraws:
-    """Random ways through a lattice, but for the canonical one."""
+    """Random paths through a lattice, except the canonical path."""
 
     def __init__(self, lattice: Lattice, canonical: list[int], logs: np.ndarray) -> None:
-        """Prepare to draw; logs: (T, V) log-probabilities along the canonical sequence."""
+        """Compute the guesses. logs: (T, V) log-probabilities along the canonical sequence."""
         self.lattice, self.canonical = lattice, canonical
         mean = np.logaddexp.reduce(logs, axis=0) - math.log(len(logs))
-        # At each place, what the rest of the text is guessed to be.
+        # At each place, a guess at the log-probability of the remaining text.
         self.guesses = [0.0] * (len(lattice) + 1)
         for place in reversed(range(len(lattice))):
             each = [mean[token] + self.guesses[to] for token, to in lattice[place].items()]
-            self.guesses[place] = float(np.logaddexp.reduce(each))  # -inf where there is none
-        # Before each canonical token and at the end: the probability that another one follows.
+            self.guesses[place] = float(np.logaddexp.reduce(each))  # -inf without a path
+        # Before each canonical token: log-probability that a draw departs from the canonical path.
         self.leaving = [-math.inf]
         places = [0]
         for token in canonical:
@@ -204,14 +204,14 @@ class _TokenDraws:
             self.leaving.insert(0, float(np.logaddexp.reduce(scores) - total))
 
     def _scores(self, place: int, logs: np.ndarray) -> tuple[list[int], np.ndarray]:
-        """Return the tokens that may stand at a place, and logarithms of what shares grow with."""
+        """Return the possible tokens at a place, and logarithms of their weights."""
         steps = self.lattice[place]
         rest = [self.guesses[to] for to in steps.values()]
         return list(steps), logs[list(steps)] + np.array(rest)
 
     @torch.no_grad()
     def weights(self, model: LanguageModel, before: Tensor, samples: int, seed: int) -> np.ndarray:
-        """Return log p / q of random sequences, (samples,); number n follows from seed and n."""
+        """Return log p / q of random sequences, (samples,); `seed` and n determine sequence n."""
         found = np.zeros(samples)
         for first in range(0, samples, AT_A_TIME):
             numbers = range(first, min(first + AT_A_TIME, samples))

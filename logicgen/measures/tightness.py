@@ -1,20 +1,20 @@
-"""Tightness of language models: whether a text that they write ends with probability 1.
+"""Tightness of language models: whether every text ends with probability 1.
 
-A model that gives `<end>` at least p > 0 after every text writes n more tokens with a probability
-of at most (1 - p)^n, so it is tight, and writes 1 / p more tokens at most on average. Source: Du,
-Torroba Hennigen, Pimentel, Meister, Eisner, Cotterell, A Measure-Theoretic Characterization of
-Tight Language Models (ACL 2023): bounded features make bounded logits, whether a Transformer or a
-recurrent network computes them. Here p is computed from the weights.
+Let a model give `<end>` a probability of at least p > 0 after every text. Then it writes n more
+tokens with probability at most (1 - p)^n. So it is tight, and writes at most 1 / p more tokens on
+average. Source: Du, Torroba Hennigen, Pimentel, Meister, Eisner, Cotterell, A Measure-Theoretic
+Characterization of Tight Language Models (ACL 2023): bounded features give bounded logits, in
+Transformers and in recurrent networks. Here p is computed from the weights.
 
-Features h of Transformers and recurrent networks leave a layer normalisation of gain g and bias b:
-h = g * n + b for numbers n whose sum is 0 and whose norm is at most sqrt(width). So a difference of
-logits, (r_v - r_end) . h, is at most sqrt(width) |c(g * (r_v - r_end))| + (r_v - r_end) . b, where
-c subtracts the mean; and P(<end>) is at least 1 / (1 + the sum over v of exp of this). A continuous
-cache gives its share of the probability to tokens that occurred, a sigmoid of s . h + a: the sum
-is multiplied by 1 + exp(s . h + a), whose products with exp are bounded in the same way.
+Features h of both networks are the output of a layer normalization with gain g and bias b: h =
+g * n + b, where n has sum 0 and norm at most sqrt(width). So a difference of logits, (r_v - r_end)
+. h, is at most sqrt(width) |c(g * (r_v - r_end))| + (r_v - r_end) . b, where c subtracts the mean.
+P(<end>) is at least 1 / (1 + the sum over v of exp of this bound). A continuous cache gives tokens
+that occurred a share of the probability, a sigmoid of s . h + a. Then the sum is multiplied by 1 +
+exp(s . h + a), and the products with exp are bounded in the same way.
 
-Bounds are about the function that weights define, for texts of any length without an `<end>` and
-the whole distribution: decoding that leaves out improbable tokens is another model.
+The bounds hold for the function that the weights define, for texts of any length without `<end>`.
+They do not hold for decoding that excludes improbable tokens.
 """
 
 from __future__ import annotations
@@ -35,43 +35,43 @@ from logicgen.model.sequences import corpus_sequences
 from logicgen.nn.language_model import CausalLM
 from logicgen.tokens import NOTHING, Tokens
 
-# Numbers in (sequences, tokens, tokens or width) that are made at a time.
+# Most numbers in a tensor (sequences, tokens, tokens or width).
 AT_A_TIME = 2**24
 
 
 @dataclass(frozen=True)
 class ModelTightness:
-    """Whether a model is tight, why, and how improbable `<end>` can be."""
+    """Whether a model is tight, the reason, and a bound of the probability of `<end>`."""
 
     is_tight: bool
     reason: str  # one line
-    # Natural logarithm of a lower bound of P(<end>) after any text; -inf if there is none above 0
+    # Natural logarithm of a lower bound of P(<end>) after any text; -inf without a positive bound
     log_least: float = -math.inf
-    # At most so many tokens follow any text on average, the `<end>` included
+    # Upper bound of the mean number of tokens after any text, with the `<end>`
     mean_length: float = math.inf
 
 
 @dataclass(frozen=True)
 class LeastEnd:
-    """The place of a corpus at which a model gives `<end>` the least probability."""
+    """The place in a corpus with the least probability of `<end>`."""
 
     log_probability: float  # natural logarithm
     sequence: int
-    position: int  # tokens before `<end>` would stand there
-    sequences: int  # that were read
+    position: int  # number of tokens before this place
+    sequences: int  # number of sequences read
 
 
 def tightness(model: LanguageModel, seeds: Sequence[int] = (0,)) -> ModelTightness:
     """Return whether a model is tight, with a lower bound of P(<end>) after any text.
 
-    seeds: of random rows, on which the bound depends; it holds for all of these draws. For
-    models with trained rows it holds whatever is drawn. The bound of n-grams is their exact least.
-    Raises LogicgenError for a kind of model of which nothing is known.
+    seeds: of random rows. The bound holds for all these draws; for models with trained rows, it
+    holds for all draws. The bound of n-grams is their exact minimum.
+    Raises LogicgenError for other kinds of models.
     """
     match model:
         case NeuralLanguageModel():
             log_least = float(neural_log_least(model.network, seeds).min())
-            reason = "features are bounded by the last layer normalisation, and so are logits"
+            reason = "the last layer normalization bounds the features and the logits"
         case NGramModel():
             log_least = math.log(ngram_least(model.network))
             reason = "there are finitely many contexts, and <end> may follow each"
@@ -91,16 +91,16 @@ def tightness(model: LanguageModel, seeds: Sequence[int] = (0,)) -> ModelTightne
 
 
 def _reciprocal(log: float) -> float:
-    """Return exp(-log), infinite where that is no number."""
+    """Return exp(-log), or infinity if it is too large for a float."""
     return math.exp(-log) if log > -700 else math.inf
 
 
 @torch.no_grad()
 def neural_log_least(network: CausalLM, seeds: Sequence[int]) -> Tensor:
-    """Return the logarithms of lower bounds of P(<end>), one for each draw of rows.
+    """Return logarithms of lower bounds of P(<end>), for each possible draw of rows.
 
-    One for each seed where rows are random; one for each row that may be dealt to `<end>`, whatever
-    the seed, where rows are trained and their order is random; else a single one.
+    If rows are random, each seed has a bound. If rows are trained and shuffled, each row that
+    `<end>` can get has a bound. In other models there is a single bound.
     """
     rows = network.rows
     if rows.method == "lexinvariant":
@@ -112,7 +112,7 @@ def neural_log_least(network: CausalLM, seeds: Sequence[int]) -> Tensor:
 
 
 def _log_least(network: CausalLM, matrix: Tensor, ends: Sequence[int]) -> Tensor:
-    """Return bounds (len(ends),), one for each of rows (R, width) that may be that of `<end>`."""
+    """Return bounds (len(ends),). ends: numbers of rows (R, width) that `<end>` can have."""
     matrix = matrix.double()
     at_a_time = max(1, AT_A_TIME // matrix.numel())
     found = []
@@ -120,7 +120,7 @@ def _log_least(network: CausalLM, matrix: Tensor, ends: Sequence[int]) -> Tensor
         end = matrix[list(ends[first : first + at_a_time])]
         directions = matrix - end[:, None]  # (ends, R, width)
         largest = _largest(network, directions)
-        if network.cache is not None:  # the sum of exp is multiplied by 1 + exp(share of the cache)
+        if network.cache is not None:  # the sum of exp is multiplied by 1 + exp(s . h + a)
             share = network.cache.share
             both = _largest(network, directions + share.weight.double()) + share.bias.double()
             largest = torch.cat([largest, both], -1)
@@ -129,7 +129,7 @@ def _log_least(network: CausalLM, matrix: Tensor, ends: Sequence[int]) -> Tensor
 
 
 def _largest(network: CausalLM, direction: Tensor) -> Tensor:
-    """Return the largest product (...) of features with directions (..., width)."""
+    """Return bounds (...) of the products of features with directions (..., width)."""
     norm, direction = network.network.norm, direction.double()
     turned = direction * norm.weight.double()
     centred = turned - turned.mean(-1, keepdim=True)
@@ -140,33 +140,33 @@ def _largest(network: CausalLM, direction: Tensor) -> Tensor:
 
 @torch.no_grad()
 def ngram_least(network: NGram) -> float:
-    """Return the least probability of `<end>` after any text of a token or more, exactly."""
+    """Return the exact minimum of P(<end>) after any text of at least one token."""
     lower = torch.tensor([1 / network.tokens], dtype=torch.float64)
     least = 1.0
     for n in range(1, network.order + 1):
         counts = network.get_buffer(f"counts_{n}").cpu()  # (contexts, V)
         different = (counts > 0).sum(1).double()
         total = counts.sum(1) + different
-        # A context without its first token: the last digits of its number.
+        # A context without its first token has the last digits of the context's number.
         shorter = lower.repeat(len(counts) // len(lower))
         mixed = (counts[:, Tokens.end] + different * shorter) / total.clamp(min=1)
         lower = torch.where(total > 0, mixed, shorter)
-        if n > 1 or network.order == 1:  # a token stands before all that is predicted
+        if n > 1 or network.order == 1:  # every text has a first token
             least = min(least, float(lower.min()))
     return least
 
 
 def _of_text_ngram(model: TextNGramModel) -> ModelTightness:
-    """Return what is known of counts of the text itself.
+    """Return whether a model that counts in the text itself is tight.
 
-    In a text of t times the same token, n-grams of `fitted` smoothing give all other tokens
-    together a probability that falls as t^-n. The sum of these is finite for n > 1, so with a
-    positive probability the same token follows for ever. Of n = 1 it is infinite, in any text.
+    Let a text repeat one token t times. N-grams with `fitted` smoothing give all other tokens
+    together a probability that falls as t^-n. For n > 1 the sum over t is finite, so the same token
+    follows for ever with positive probability. For n = 1 the sum is infinite in any text.
 
-    An escape of `ppm` from a context that occurred c times has the probability 1 / 2c or more, and
-    the sum of these is infinite. So after a context that occurs infinitely often there would be
-    infinitely many escapes (Borel, Cantelli, Lévy), of which each leads to a token that is new
-    there, and of those there are finitely many.
+    An escape of `ppm` from a context that occurred c times has probability at least 1 / 2c, and the
+    sum over c is infinite. So a context that occurs infinitely often would have infinitely many
+    escapes (Borel, Cantelli, Lévy). But each escape leads to a token that is new in this context,
+    and the number of tokens is finite.
     """
     order, smoothing = model.network.order, model.network.smoothing
     if smoothing == "ppm":
@@ -176,7 +176,7 @@ def _of_text_ngram(model: TextNGramModel) -> ModelTightness:
     if order == 1:
         return ModelTightness(True, "after t tokens <end> has about 1 / t, an infinite sum")
     return ModelTightness(
-        False, f"after t times one token all others together have about t^-{order}, a finite sum"
+        False, f"after t times one token, all other tokens have about t^-{order}, a finite sum"
     )
 
 
@@ -189,10 +189,10 @@ def least_end(
     limit: int = 256,
     context: int | None = None,
 ) -> LeastEnd:
-    """Return where in up to `limit` sequences of a split `<end>` has the least probability.
+    """Return the place with the least probability of `<end>` in up to `limit` sequences of a split.
 
-    Sequence i is read in the random rows of seed i. context: tokens of a sequence; those of
-    training if not given. Raises LogicgenError where the model has other tokens than the corpus.
+    Sequence i has the random rows of seed i. context: tokens of a sequence; by default as in
+    training. Raises LogicgenError if the model has other tokens than the corpus.
     """
     model.check_same_tokens(corpus, called)
     tokens, _ = corpus_sequences(corpus, split).spread(limit, context or model.context)
@@ -217,13 +217,13 @@ def tightness_lines(
     limit: int,
     context: int | None,
 ) -> list[str]:
-    """Return in words whether a model is tight, and how improbable `<end>` is at least.
+    """Return printed lines: whether a model is tight, and bounds of the probability of `<end>`.
 
-    corpus: in whose split the least probability is looked for, if given.
+    corpus: if given, a line contains the least probability in its split.
     """
     found = tightness(model, range(limit))
     lines = [f"{'tight' if found.is_tight else 'not tight'}: {found.reason}"]
-    # Rows that are drawn have no bound together: theirs is that of so many draws.
+    # Random rows have no common bound; the bound holds for the draws with these seeds.
     of_draws = f" (in {limit:,} draws of rows)" if model.random and model.any_tokens else ""
     if found.log_least > -math.inf:
         least_ever = power_of_ten(found.log_least)
@@ -242,7 +242,7 @@ def tightness_lines(
 
 
 def power_of_ten(log: float) -> str:
-    """Return the number whose natural logarithm is given, also where it is below all floats."""
+    """Return exp(log) as text, even if it is too small for a float."""
     if log == -math.inf:
         return "0"
     return f"{math.exp(log):.3g}" if log > -600 else f"1e{log / math.log(10):.0f}"

@@ -1,4 +1,4 @@
-"""Verified decoding: different answers until the solver accepts one, and how many it took."""
+"""Verified decoding: draw different answers until the solver accepts one of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class VerifiedSearch:
     """Settings of verified decoding: the plain prediction, then samples, up to `draws` answers.
 
-    All are different: the solver has judged the others already.
+    All answers are different, so that the solver judges each answer once.
     """
 
     draws: int
@@ -36,7 +36,7 @@ class VerifiedSearch:
 
 
 class Outcome(NamedTuple):
-    """The first answer that was accepted; where none was, the plain prediction and `draws`."""
+    """The first accepted answer; without an accepted answer, the plain prediction and `draws`."""
 
     prediction: str
     verdict: str
@@ -50,12 +50,12 @@ def draw_until_accepted(
     others: Callable[[np.ndarray], list[list[str]]],
     judge: Callable[[np.ndarray, list[str]], list[str]],
 ) -> list[Outcome]:
-    """Return the outcome for each row of plain predictions with their verdicts.
+    """Return the outcome for each row of plain predictions and verdicts.
 
-    others: from rows whose plain predictions are rejected to other answers for each, in order.
-    judge: from rows and answers to verdicts.
+    others: a function from rows with rejected predictions to other answers for each row, in order.
+    judge: a function from rows and answers to verdicts.
 
-    Only right answers are accepted: one on which the solver reached its limit is not.
+    An answer is accepted if it is right. The verdict `unknown` is not accepted.
     """
     outcomes = [
         Outcome(prediction, verdict, 1 if Verdict(verdict).is_right else draws)

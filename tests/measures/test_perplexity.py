@@ -209,7 +209,7 @@ def test_a_model_of_other_tokens(text, strings):
 def test_many_symbols_have_no_ideal_and_the_reason_says_how_many(strings, tmp_path):
     assert without_ideal(strings) is None
     several = opened(automaton_recipe(automata=2), tmp_path / "several")
-    assert without_ideal(several).startswith("strings of many automata have no one truth")
+    assert without_ideal(several).startswith("strings of many automata have no single truth")
     many = opened(automaton_recipe(symbols=9, states=2), tmp_path / "many")
     assert without_ideal(many).startswith("9 symbols have about 10^6 keys, too many")  # 362,880
     curve = measure_perplexity(untrained(many.tokens, "automaton"), many, "it", beyond=2)

@@ -232,7 +232,7 @@ def test_all_renamings_have_to_be_asked(data, tmp_path):
     last = [row for row in prompts if row["row"] == prompts[-1]["row"]]
     assert len(last) == 2
     for entries, said in (
-        (prompts[:-1], "give as many for each"),
+        (prompts[:-1], "give the same number for each"),
         (
             [*prompts, {**prompts[-1], "problem": last[0]["problem"].replace("a", "z")}],
             "none of its",

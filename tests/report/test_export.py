@@ -78,7 +78,7 @@ def test_the_card_tells_time_verified_scores_and_limits(run: Path, tmp_path: Pat
 
 def test_the_card_tells_how_it_learnt(run: Path, tmp_path: Path) -> None:
     export(run, tmp_path / "out", "mine")
-    assert "answers of its own" not in (tmp_path / "out" / "README.md").read_text()
+    assert "its own answers" not in (tmp_path / "out" / "README.md").read_text()
     model = new_model()
     reward = {"symbols": (1, 9), "stored": 0.5}
     model.recipe = model.recipe.learning("accepted").model_copy(
@@ -89,9 +89,9 @@ def test_the_card_tells_how_it_learnt(run: Path, tmp_path: Path) -> None:
     export(tmp_path / "better", tmp_path / "out2", "mine")
     card = (tmp_path / "out2" / "README.md").read_text()
     low, high = model.region.length
-    assert "answers of its own that\nthe verifier judged (`expert-iteration`)" in card
-    assert f"of 1 to 9 symbols and {low} to {high} tokens that nobody had solved" in card
-    assert "beside stored ones (50%)" in card
+    assert "which the solver judged (`expert-iteration`)" in card
+    assert f"unsolved problems of 1 to 9 symbols and {low} to {high} tokens" in card
+    assert "50% of each step's answers were stored answers" in card
 
 
 def test_what_is_there_is_kept(run: Path, tmp_path: Path) -> None:
