@@ -40,15 +40,16 @@ def browser():
 def visit(browser):
     """Open a page of a report; what it complains of or asks of the network is a failure."""
     said = []
-    context = browser.new_context(viewport={"width": 1300, "height": 900})
+    context = browser.new_context()
     # What is copied, as a page from disk may not read the clipboard.
     context.add_init_script(
         "Object.defineProperty(navigator, 'clipboard', {value:"
         " {writeText: async (text) => { globalThis.copied = text; }}})"
     )
 
-    def go(path, view=""):
+    def go(path, view="", width=1300):
         page = context.new_page()
+        page.set_viewport_size({"width": width, "height": 900})
         page.on(
             "console", lambda m: said.append(m.text) if m.type in ("error", "warning") else None
         )

@@ -1,4 +1,4 @@
-"""Give the reports in docs/reports the style and the scripts of this version.
+"""Give the reports in docs/reports the style, the scripts and the frame of this version.
 
 Their data stay, in the blocks that this version puts them into.
 
@@ -21,13 +21,14 @@ POLICY = re.compile('<meta http-equiv="Content-Security-Policy"[^>]*>')
 STYLE = re.compile("<style>.*?</style>", re.DOTALL)
 BLOCK = re.compile('<script id="[a-z]+" type="application/octet-stream">([^<]*)</script>')
 BLOCKS = re.compile(f"{BLOCK.pattern}(\n{BLOCK.pattern})*")
+EXAMPLES = re.compile('<section id="examples".*?</section>', re.DOTALL)
 SCRIPT = re.compile("<script>.*?</script>", re.DOTALL)
 
 
 def renewed(page: str) -> str:
-    """Return a page with the policy, the style and the scripts of this version."""
+    """Return a page with the policy, the style, the section of examples and the scripts of this version."""
     empty = rendered(Document("", "", [], {}))
-    for part in (POLICY, STYLE, SCRIPT):
+    for part in (POLICY, STYLE, EXAMPLES, SCRIPT):
         (now,) = part.findall(empty)
         page, times = part.subn(lambda _, now=now: now, page)
         assert times == 1, part.pattern

@@ -30,6 +30,36 @@ def test_the_same_predictions_give_the_same_bytes(reports, tmp_path):
     assert again.read_bytes() == reports["ltl"].read_bytes()
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_phone_shows_formulas_in_lines_and_examples_before_filters(reports, visit, kind):
+    page = visit(reports[kind], width=400)
+    page.click("#table tbody tr")
+    letters = page.eval_on_selector_all(
+        "#table .formula, #example dd .formula",
+        "all => all.map(each => each.parentElement.clientWidth / 9)",  # a letter is 9 pixels wide
+    )
+    assert len(letters) > 2
+    assert min(letters) >= 30
+    assert page.evaluate("document.documentElement.scrollWidth") == 400
+    assert page.locator("#narrowing[open]").count() == 0
+    page.click("#narrowed")
+    assert page.locator("#narrowing[open]").count() == 1
+    assert barriers(page) == []
+
+
+def test_a_link_outside_the_filters_names_them(reports, visit):
+    for width in (400, 1300):
+        page = visit(reports["ltl"], "#symbols=2&verdict=incorrect&q=falsifies&example=3", width)
+        said = page.inner_text("#example .outside")
+        assert "symbols 2, verdict incorrect, “falsifies”" in said
+        assert page.inner_text("#narrowed") == "Filters: symbols 2, verdict incorrect, “falsifies”"
+        page.click("#example .outside button")
+        assert page.inner_text("#example h3") == "Example 3"
+        assert page.locator("#example .outside").count() == 0
+        assert page.inner_text("#narrowed") == "Filters"
+        assert len(keys(page)) == len(LTL_TRIPLES)
+
+
 # -- finding --------------------------------------------------------------------------------------
 
 

@@ -46,6 +46,7 @@ class Page {
     byId("maps").append(...this.maps);
     for (const map of document.querySelectorAll(".map")) map.scrollTop = map.scrollHeight;
     byId("examples").hidden = false;
+    byId("narrowing").open = matchMedia("(min-width: 52rem)").matches; // else they come between maps and examples
     byId("search").addEventListener("input", (event) => this.go({ q: event.target.value, page: 1, example: null }, true));
     byId("filters").addEventListener("submit", (event) => event.preventDefault());
     byId("clear").addEventListener("click", () => this.go({ filters: {}, q: "", page: 1, example: null }));
@@ -100,8 +101,16 @@ class Page {
     });
   }
 
+  // The filters and the words of the search, to be read.
+  asked() {
+    const { examples, state } = this;
+    const filters = examples.facets.filter((column) => state.filters[column.name] !== undefined).map((column) => `${column.label} ${[...new Set([state.filters[column.name]].flat())].join("–")}`);
+    return state.q ? [...filters, `“${state.q}”`] : filters;
+  }
+
   showFacets() {
     const { examples, state } = this;
+    byId("narrowed").textContent = ["Filters", this.asked().join(", ")].filter(Boolean).join(": ");
     byId("facets").replaceChildren(...examples.facets.map((column) => {
       const asked = state.filters[column.name];
       const counts = examples.counts(column, examples.found(state, column.name));
@@ -146,8 +155,9 @@ class Page {
       const cells = examples.shown.map((column, number) => {
         const value = examples.rows[column.name][i];
         const content = column.name.startsWith("verdict") ? verdict(value) : column.kind === "text" ? formula(value) : String(value);
-        if (number) return element("td", { title: column.kind === "text" ? value : null }, content);
-        return element("td", {}, element("a", { href: hashOf({ ...state, example: key }), "data-key": `example ${key}` }, content));
+        const marked = { class: column.kind, "data-label": column.label };
+        if (number) return element("td", { ...marked, title: column.kind === "text" ? value : null }, content);
+        return element("td", marked, element("a", { href: hashOf({ ...state, example: key }), "data-key": `example ${key}` }, content));
       });
       return element("tr", { class: key === state.example ? "open" : null, onclick: (event) => { if (!event.target.closest("a")) this.go({ example: key }); } }, cells);
     });
@@ -201,7 +211,9 @@ class Page {
         drawings.push(element("section", {}, right, ...drawnTokens(tokens(examples.rows.prefix[i]), tokens(examples.rows.right[i]), given, deciding)));
       }
     }
-    holder.replaceChildren(tools, element("p", { class: "says" }, facts.join(" · ")), element("dl", { class: "answers" }, list), element("div", { class: "drawings" }, drawings));
+    const outside = at >= 0 ? [] : [element("p", { class: "outside" }, `The filters exclude this example, as they ask for ${this.asked().join(", ")}. `,
+      element("button", { type: "button", "data-key": "all", onclick: () => this.go({ filters: {}, q: "", page: 1 }) }, "Show all examples"))];
+    holder.replaceChildren(tools, ...outside, element("p", { class: "says" }, facts.join(" · ")), element("dl", { class: "answers" }, list), element("div", { class: "drawings" }, drawings));
     if (this.open !== state.example) holder.focus({ preventScroll: true }), holder.scrollIntoView({ block: "nearest" });
     this.open = state.example;
   }
