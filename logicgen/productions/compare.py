@@ -1,25 +1,29 @@
 """Comparison of two grammars: equivalence, and the alignment and distance of their units.
 
-Two grammars are equivalent if all sentences have the same probabilities in both. These changes of a
-grammar's weights keep all probabilities, with E the arrays of words, B those of units below:
+Two grammars are equivalent if all sentences have the same probabilities in both. Let E be the
+arrays of words, and B the arrays of chosen units. These changes of weights keep all probabilities:
 
 - another order of the units of a layer;
-- anything of units that are never on;
-- in the first layer, units in other proportions. The first unit shows itself by its word and by the
-  unit that it switches on, so only the joint distribution of these two matters,
-  E_1 diag(start) B_1'. For an invertible A whose rows sum to 1, E_1 diag(start) A and inv(A) B_1'
-  have the same product, and are weights of a grammar if all their numbers are nonnegative;
-- in the last layer the same, where only E_P B_(P-1) matters, the distribution of the last word
-  given the unit before;
-- anything that follows an `<end>`.
+- other weights of a unit that is never active;
+- in the first layer, another E_1 diag(start) and B_1 with the same product E_1 diag(start) B_1'.
+  The product is the joint distribution of the first word and the second unit. For an invertible
+  matrix A with rows that sum to 1, E_1 diag(start) A and inv(A) B_1' have the same product. They
+  are weights of a grammar if they are nonnegative;
+- in the last layer, another E_P and B_(P-1) with the same product E_P B_(P-1). The product is the
+  distribution of the last word given the unit before;
+- other choices after an `<end>`.
 
-The canonical form leaves out what is open: in the first and the last layer it has a unit for each
-word, which says nothing else. It has the same sentences, and no more weights are to be traded, so
-that equivalent grammars of one width have the same one, up to the order of units in the middle,
-wherever those are determined: by the theorem of Kruskal (1977), as Allman, Matias and Rhodes use it
-(Identifiability of parameters in latent structure models with many observed variables, Annals of
-Statistics 2009), if the words before a layer tell its units apart, linearly, and so do those behind
-it, and no two of its units say the same.
+The canonical form removes this freedom. In the first and the last layer, it has a unit for each
+word. It gives each sentence the same probability as the grammar. Equivalent grammars with the same
+numbers of units have the same canonical form, up to the order of the middle units, if
+
+- the words before each middle layer distinguish its units linearly: the matrix of probabilities of
+  these words given the unit has full rank;
+- the words after each middle layer distinguish its units linearly, too;
+- no two units of a middle layer have the same distribution over words.
+
+This follows from the theorem of Kruskal (1977). Source: Allman, Matias and Rhodes, Identifiability
+of parameters in latent structure models with many observed variables (Annals of Statistics 2009).
 """
 
 from __future__ import annotations
@@ -36,33 +40,34 @@ from logicgen.errors import LogicgenError
 from logicgen.productions.grammar import Grammar, check_comparable
 from logicgen.tokens import END
 
-# The largest number of sweeps over the layers; each lowers the distance, and few are needed.
+# The largest number of sweeps over the layers. Each sweep lowers the distance; few are needed.
 SWEEPS = 20
 
 
 class Distance(NamedTuple):
-    """The distance of two grammars whose units are in the same order."""
+    """The distance of two grammars with the same order of units."""
 
-    # Total variation of distributions, weighted by the teacher's use, 0 (identified) to 1
+    # Total variation, weighted by the teacher's probability of each unit, 0 (identified) to 1
     mean: float
-    largest: float  # the largest difference of a single weight of a unit that the teacher uses
+    largest: float  # the largest difference of a weight of a unit that the teacher uses
 
 
 def aligned(student: Grammar, teacher: Grammar, named: Container[int] = ()) -> Grammar:
     """Return the student with its units in the order that is closest to the teacher's.
 
-    named: layers whose units stay in their order, since they are known by their names.
+    named: layers that keep their order, since the names identify the units.
 
-    Units are matched by the Hungarian method (SciPy): first by their distributions over words,
-    then, in sweeps over the layers until nothing changes, by all of their weights, given the order
-    of the neighbouring layers. The result is optimal for each single layer; if words identify
-    units, no better order of two layers at once has been found.
+    The Hungarian method (SciPy) matches units. It first compares distributions over words. Then
+    sweeps over the layers compare all weights of a unit, given the order of the neighboring layers,
+    until nothing changes. The result is optimal for each single layer.
     Raises LogicgenError unless both have the same numbers of units, words and layers.
     """
     if [len(units) for units in student.units] != [len(units) for units in teacher.units] or (
         len(student.words) != len(teacher.words)
     ):
-        raise LogicgenError("only grammars with as many words, layers and units can be aligned")
+        raise LogicgenError(
+            "only grammars with the same numbers of words, layers and units can be aligned"
+        )
     each = zip(student.tokens, teacher.tokens, teacher.reach, strict=True)
     orders = [
         np.arange(mine.shape[1]) if layer in named else _match(_pairwise(mine, yours, reach))
@@ -79,9 +84,9 @@ def aligned(student: Grammar, teacher: Grammar, named: Container[int] = ()) -> G
 
 
 def distance(student: Grammar, teacher: Grammar, named: Container[int] = ()) -> Distance:
-    """Return the distance of two grammars, comparing their units in the order they are in.
+    """Return the distance of two grammars with units in the same order.
 
-    named: layers whose units are words, so that saying one is no choice.
+    named: layers in which each unit emits one word; their distributions over words are not counted.
     """
     each = [(student.start[:, None], teacher.start[:, None], np.ones(1))]
     said = zip(student.tokens, teacher.tokens, teacher.reach, strict=True)
@@ -122,22 +127,26 @@ def _match(cost: np.ndarray) -> np.ndarray:
     return np.asarray(linear_sum_assignment(cost)[1])
 
 
-# Relative to the largest: singular values up to this are 0, and so are differences.
+# Singular values and differences up to this fraction of the largest value count as 0.
 TOLERANCE = 1e-9
 
 
 def canonical(grammar: Grammar) -> Grammar:
-    """Return the equivalent grammar whose first and last units are words.
+    """Return the equivalent grammar with words as the units of the first and last layer.
 
-    If `<end>` is a word, each layer in the middle has one more unit, the only one that says it.
+    If `<end>` is a word, each middle layer has an additional unit. Only this unit emits `<end>`.
     """
     grammar = _with_one_end(grammar)
-    joint = grammar.tokens[0] * grammar.start  # (T, Z), of the first word and its unit
+    joint = (
+        grammar.tokens[0] * grammar.start
+    )  # (T, Z), probabilities of the first word and its unit
     said = joint.sum(axis=1)
     everything = np.eye(len(grammar.words))
     if grammar.positions == 1:
         return replace(grammar, units=(grammar.words,), start=said, tokens=(everything,))
-    given = (joint / np.where(said > 0, said, 1)[:, None]).T  # (Z, T), the unit given its word
+    given = (
+        joint / np.where(said > 0, said, 1)[:, None]
+    ).T  # (Z, T), probabilities of the unit given its word
     below = list(grammar.below)
     below[0] = below[0] @ given
     below[-1] = grammar.tokens[-1] @ below[-1]
@@ -151,25 +160,28 @@ def canonical(grammar: Grammar) -> Grammar:
 
 
 def class_distance(student: Grammar, teacher: Grammar) -> Distance:
-    """Return the distance of two grammars' canonical forms, units in the middle aligned.
+    """Return the distance of two grammars' canonical forms, with aligned middle units.
 
-    It is 0 for grammars that differ in nothing but what sentences leave open. The mean is over the
-    choices of the canonical form that are no foregone conclusions.
+    It is 0 if sentences cannot reveal a difference. The words of the first and the last layer do
+    not count in the mean.
     Raises LogicgenError unless both have the same words, and the same numbers of layers and units.
     """
     check_comparable(student, teacher)
     if [len(units) for units in student.units] != [len(units) for units in teacher.units]:
-        raise LogicgenError("only grammars with as many units in each layer can be aligned")
+        raise LogicgenError(
+            "only grammars with the same number of units in each layer can be aligned"
+        )
     one, other, words = canonical(student), canonical(teacher), (0, student.positions - 1)
     return distance(aligned(one, other, words), other, words)
 
 
 def difference(one: Grammar, other: Grammar) -> float:
-    """Return how much the probabilities of all sentences differ, 0 for equivalent grammars.
+    """Return the relative difference of the probabilities of all sentences.
 
-    It is the Euclidean norm of the differences, divided by that of the probabilities of `one`.
-    Sentences are not listed: (Z, N) arrays, one column for each of N beginnings, are replaced by
-    (Z, Z) arrays with the same products of rows. Raises LogicgenError for other words or lengths.
+    It is the Euclidean norm of the differences, divided by the norm of the probabilities of `one`;
+    0 for equivalent grammars. Sentences are not listed: arrays (Z, N) with a column for each of N
+    beginnings are replaced by arrays (Z, Z) with the same products of rows. Raises LogicgenError if
+    words or lengths differ.
     """
     check_comparable(one, other)
     one, other = _with_one_end(one), _with_one_end(other)
@@ -189,7 +201,7 @@ def difference(one: Grammar, other: Grammar) -> float:
 def equivalent(one: Grammar, other: Grammar, tolerance: float = TOLERANCE) -> bool:
     """Return whether all sentences have the same probabilities, up to a relative `difference`.
 
-    Raises LogicgenError for grammars of other words or lengths.
+    Raises LogicgenError if words or lengths differ.
     """
     return difference(one, other) <= tolerance
 
@@ -197,7 +209,7 @@ def equivalent(one: Grammar, other: Grammar, tolerance: float = TOLERANCE) -> bo
 def is_determined(grammar: Grammar) -> bool:
     """Return whether sentences determine the canonical form, up to the order of its units.
 
-    This is a sufficient condition among grammars with as many units in each layer; see above.
+    The condition, described above, is sufficient among grammars with the same numbers of units.
     """
     grammar = _with_one_end(grammar)
     before, behind = grammar.start[:, None], np.ones((len(grammar.units[-1]), 1))
@@ -215,11 +227,11 @@ def is_determined(grammar: Grammar) -> bool:
 
 
 def _with_one_end(grammar: Grammar) -> Grammar:
-    """Return the equivalent grammar with a further unit in each layer that says `<end>`.
+    """Return the equivalent grammar with an additional unit in each layer that emits `<end>`.
 
-    The new unit of a layer leads only to the new unit of the next layer: after an `<end>` comes
-    another `<end>`. The other units no longer say `<end>`, and a unit that said nothing else is
-    never on. A grammar without `<end>` stays as it is.
+    The new unit of a layer chooses only the new unit of the next layer, so another `<end>` follows
+    each `<end>`. The other units no longer emit `<end>`. A unit that emitted only `<end>` is never
+    active. A grammar without `<end>` stays as it is.
     """
     if grammar.end is None:
         return grammar
@@ -249,16 +261,16 @@ def _with_one_end(grammar: Grammar) -> Grammar:
 
 
 def _read(weights: np.ndarray, said: np.ndarray) -> np.ndarray:
-    """Return weights (Z, N) times p(word | unit) for each word, as (Z, Z or fewer) columns.
+    """Return weights (Z, N) times p(word | unit) for each word, reduced to at most Z columns.
 
-    Columns are replaced by fewer with the same products of rows, which norms and ranks are of.
+    The reduced array has the same products of rows. Norms and ranks depend only on these products.
     """
     each = (said.T[:, :, None] * weights[:, None]).reshape(len(weights), -1)  # (Z, T N)
     return np.asarray(np.linalg.qr(each.T, mode="r")).T
 
 
 def _rank(weights: np.ndarray) -> int:
-    """Return the rank of (Z, N) whose rows may differ much in size."""
+    """Return the rank of (Z, N) weights; the sizes of rows may differ much."""
     norms = np.linalg.norm(weights, axis=1, keepdims=True)
     values = np.linalg.svd(weights / np.where(norms > 0, norms, 1), compute_uv=False)
     return int((values > TOLERANCE * values.max(initial=0)).sum())

@@ -9,14 +9,14 @@ import numpy as np
 from logicgen.errors import LogicgenError, nearest
 from logicgen.productions.grammar import Grammar
 
-# A trained model's weights are never exactly 0: those up to this count as 0.
+# A trained model's weights are never exactly 0. Weights up to this number count as 0.
 NEGLIGIBLE = 1e-3
 
 
 def pruned(grammar: Grammar, least: float) -> Grammar:
-    """Return the grammar without weights up to `least`, the others renormalised.
+    """Return the grammar without weights up to `least`; the remaining weights are normalized.
 
-    A distribution that has no larger weight stays as it is.
+    A distribution without a larger weight stays as it is.
     """
 
     def prune(array: np.ndarray) -> np.ndarray:
@@ -33,26 +33,26 @@ def pruned(grammar: Grammar, least: float) -> Grammar:
 
 
 def cut(grammar: Grammar, above: str, below: str) -> Grammar:
-    """Return the grammar without the connection from one unit to one of the layer below.
+    """Return the grammar without the connection from a unit to a unit of the layer below.
 
-    The new grammar is the old one conditional on the connection not being used:
+    The new grammar is the old grammar, conditional on the connection not being used:
 
-        p'(s) = p(s) (1 - P(connection | s)) / (1 - P(connection)),
+        p'(s) = p(s) (1 - P(connection | s)) / (1 - P(connection))
 
-    so that sentences that need the connection get probability 0, and those that do not involve it
-    keep their proportions. (Renormalising only the distribution of the unit would change them.)
-    The weights become distributions again by weight pushing: each is multiplied by the remaining
+    Sentences that need the connection get probability 0. Sentences that never use it keep their
+    relative probabilities; normalizing only the distribution of the unit would change them. Weight
+    pushing makes distributions of the weights again: each weight is multiplied by the remaining
     weight of the paths after it (Mohri, Weighted Automata Algorithms, 2009).
 
     above, below: names of units; `2:name` is the unit of layer 2, if layers share names.
 
-    Raises LogicgenError for an unknown unit, a connection that does not exist (a trained model's
-    weights are never 0: see `pruned`), and one that every sentence needs.
+    Raises LogicgenError if a unit is unknown, if the connection does not exist, or if every
+    sentence needs it. A trained model's weights are never 0, so apply `pruned` first.
     """
     layer, chooser, chosen = find_connection(grammar, above, below)
     left = [array.copy() for array in grammar.below]
     left[layer][chosen, chooser] = 0.0
-    # The remaining weight of the paths from each unit on; words always sum to 1.
+    # The remaining weight of the paths from each unit to the end; words always sum to 1.
     remaining = [np.ones(len(grammar.units[-1]))]
     for array in reversed(left):
         remaining.append(remaining[-1] @ array)
@@ -68,7 +68,10 @@ def cut(grammar: Grammar, above: str, below: str) -> Grammar:
 
 
 def find_connection(grammar: Grammar, above: str, below: str) -> tuple[int, int, int]:
-    """Return (layer from 0, unit, unit below) of a connection; raise LogicgenError if not one."""
+    """Return (layer from 0, unit, unit below) of a connection.
+
+    Raises LogicgenError unless there is exactly one such connection.
+    """
     choosers, chosen = _find(grammar, above), _find(grammar, below)
     pairs = [
         (layer, unit, other) for layer, unit in choosers for at, other in chosen if at == layer + 1
@@ -88,7 +91,7 @@ def find_connection(grammar: Grammar, above: str, below: str) -> tuple[int, int,
     if len(there) > 1:
         layers = " and ".join(str(layer + 1) for layer, _, _ in there)
         raise LogicgenError(
-            f"{above} -> {below} is in layers {layers}: say which, as {there[0][0] + 1}:{above}"
+            f"{above} -> {below} is in layers {layers}: name its layer: {there[0][0] + 1}:{above}"
         )
     return there[0]
 

@@ -1,17 +1,18 @@
-"""Grammars of productions, as plain data: one word and one choice of what comes next per unit.
+"""Grammars of productions, as plain data: each unit emits a word and chooses the next unit.
 
 A sentence has P words and is explained by P layers of units, one layer for each position. The first
-unit is drawn from `start`. A unit that is on emits one word, drawn from its distribution over words
-(pi_T), and switches on one unit of the layer below, drawn from its distribution over those (pi_Z),
-which emits the next word. So exactly one unit of every layer is on, and the probability of a
-sentence is the sum over all such paths: a hidden Markov model with other states at each position.
+unit is drawn from `start`. An active unit emits one word, drawn from its distribution over words
+(pi_T). It chooses one unit of the layer below, drawn from its distribution over units (pi_Z). The
+chosen unit emits the next word. So exactly one unit of every layer is active. The probability of a
+sentence is the sum over all such paths, as in a hidden Markov model with different states at each
+position.
 
-If one of the words is `<end>`, sentences may be shorter: one ends where a unit says `<end>`, and
-what the layers behind it say does not count. Its ids are filled up with this word.
+If `<end>` is a word, sentences may be shorter. A sentence ends before the first `<end>`; the words
+of later layers do not count. The ids of a shorter sentence are padded with `<end>`.
 
-Source: Vigoda, Rochais, "Inductive Transformers" (2023), section 2 and equations 4 and 5, whose
-weights these distributions are. The paper has no distribution over the units of the first layer;
-here a root above them chooses one, by default uniformly.
+Source: Vigoda, Rochais, "Inductive Transformers" (2023), section 2. The distributions are the
+weights of equations 4 and 5. The paper has no distribution over the units of the first layer. Here
+a root chooses a unit of the first layer, by default uniformly.
 
 Arrays have Z units of a layer (Z may differ by layer) and T words; each distribution is a column.
 """
@@ -30,27 +31,27 @@ import numpy as np
 from logicgen.errors import LogicgenError, nearest
 from logicgen.tokens import END, NOTHING
 
-# How far the sum of a given distribution may be from 1; it is then normalised.
+# Largest error of the sum of a given distribution; the distribution is then normalized.
 TOLERANCE = 1e-6
 
 # The largest number of sentences that `Grammar.sentences` lists.
 MOST = 1 << 20
 
-# Numbers in an array (sentences, words) that it makes at a time.
+# The size of its arrays (sentences, words), in numbers.
 AT_A_TIME = 1 << 22
 
-# An id that stands for any word but `<end>`; `NOTHING` stands for any word.
+# This id means any word except `<end>`; `NOTHING` means any word.
 _WORD = NOTHING - 1
 
 
 class Messages(NamedTuple):
     """The forward and backward weights of the units of each layer, given some words."""
 
-    # (N, Z) each: weight of all paths into a unit that emit the words above it, up to a factor
+    # (N, Z) each: weight of all paths to a unit that emit the words above it, up to a factor
     outside: list[np.ndarray]
     # (N, Z) each: probability that a unit emits the word at its position; 1 for an unknown word
     words: list[np.ndarray]
-    # (N, Z) each: weight of all paths from a unit on, its own word included, up to a factor
+    # (N, Z) each: weight of all paths from a unit to the end, with its own word, up to a factor
     inside: list[np.ndarray]
     log_total: np.ndarray  # (N,) log-probability of the words, in nats
 
@@ -59,8 +60,8 @@ class Messages(NamedTuple):
 class Grammar:
     """A grammar of P layers.
 
-    Raises LogicgenError naming a unit whose distribution does not sum to 1, with its sum. The
-    column of a unit that is never on may be all zeros.
+    Raises LogicgenError if a distribution does not sum to 1; the message contains the unit and the
+    sum. The column of a unit that is never active may be all zeros.
     """
 
     words: tuple[str, ...]  # T names, all different
@@ -68,7 +69,7 @@ class Grammar:
     start: np.ndarray  # (Z,) probabilities of the units of the first layer
     # P arrays (T, Z), probabilities of the words of each unit: pi_T, W_{t,x} of equation 5
     tokens: tuple[np.ndarray, ...]
-    # P - 1 arrays (Z of the next layer, Z), probabilities of the units that it switches on: pi_Z,
+    # P - 1 arrays (Z of the next layer, Z), probabilities of the units that it chooses: pi_Z,
     # W_{v,y} of equation 4
     below: tuple[np.ndarray, ...]
     where: str = field(default="grammar", repr=False)  # for messages
@@ -85,7 +86,7 @@ class Grammar:
         if len(self.tokens) != positions or len(self.below) != positions - 1:
             raise LogicgenError(
                 f"{self.where}: {positions} layers need {positions} distributions over words for"
-                f" each unit and {positions - 1} over units below; give one more or fewer"
+                f" each unit and {positions - 1} over units below"
             )
         sizes = [len(units) for units in self.units]
         start = self._distributions(
@@ -110,7 +111,7 @@ class Grammar:
     def _distributions(
         self, given: object, shape: tuple[int, int], places: Sequence[str], reached: np.ndarray
     ) -> np.ndarray:
-        """Return a copy with normalised columns; those of units not reached may be zeros."""
+        """Return a copy with normalized columns; columns of units not reached may be zeros."""
         array = np.array(given, dtype=np.float64)
         if array.shape != shape:
             raise LogicgenError(f"{self.where}: {places[0]}: shape {array.shape}, not {shape}")
@@ -127,23 +128,23 @@ class Grammar:
 
     @property
     def positions(self) -> int:
-        """Return P, the number of layers and of words of a sentence."""
+        """Return P, the number of layers and of words in the longest sentence."""
         return len(self.units)
 
     @cached_property
     def end(self) -> int | None:
-        """Return the number of the word `<end>`; None if all sentences have P words."""
+        """Return the number of the word `<end>`; None means that all sentences have P words."""
         return self.words.index(END) if END in self.words else None
 
     def _is_behind_end(self, ids: np.ndarray) -> np.ndarray:
-        """Return where (N, L) ids stand behind an `<end>`."""
+        """Return whether each of (N, L) ids comes after an `<end>`."""
         if self.end is None:
             return np.zeros(ids.shape, dtype=bool)
         ends = ids == self.end
         return np.asarray(np.cumsum(ends, axis=1) - ends > 0)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the grammar as plain data for JSON, to be read by `Grammar.of_dict`."""
+        """Return the grammar as plain data for JSON; `Grammar.of_dict` reads it."""
         return {
             "words": list(self.words),
             "units": [list(units) for units in self.units],
@@ -154,7 +155,7 @@ class Grammar:
 
     @staticmethod
     def of_dict(content: dict[str, Any]) -> Grammar:
-        """Return the grammar of an `as_dict`, the same up to rounding."""
+        """Return the grammar from the result of `as_dict`, equal up to rounding."""
         return Grammar(
             tuple(content["words"]),
             tuple(map(tuple, content["units"])),
@@ -166,18 +167,21 @@ class Grammar:
     def encode(self, sentence: str) -> np.ndarray:
         """Return the ids (L,) of words between blanks; `NOTHING` for `_`, which is any word.
 
-        Raises LogicgenError for an unknown word, with similar ones, and for too many words.
+        Raises LogicgenError if a word is unknown or there are too many words. The message suggests
+        similar words.
         """
         said = sentence.split()
         if len(said) > self.positions:
             raise LogicgenError(
-                f"{sentence!r}: {len(said)} words, and the model explains {self.positions} at most,"
-                " one with each layer: leave some out"
+                f"{sentence!r} has {len(said)} words; the model explains at most {self.positions},"
+                " one with each layer"
             )
         known = {word: number for number, word in enumerate(self.words)}
         for word in said:
             if word != "_" and word not in known:
-                raise LogicgenError(f"{word!r} is no word here: {nearest(word, list(known))}")
+                raise LogicgenError(
+                    f"{word!r} is no word of the grammar: {nearest(word, list(known))}"
+                )
         return np.array([known.get(word, NOTHING) for word in said], dtype=np.int64)
 
     def decode(self, ids: np.ndarray) -> str:
@@ -186,10 +190,10 @@ class Grammar:
         return " ".join("_" if number == NOTHING else self.words[number] for number in said)
 
     def _padded(self, sentences: np.ndarray) -> np.ndarray:
-        """Return (N, L) ids as (N, P), `NOTHING` behind them and behind an `<end>`.
+        """Return (N, L) ids as (N, P), padded with `NOTHING`, also after an `<end>`.
 
-        If a known word follows an unknown one, the sentence is not over there: it becomes `_WORD`.
-        Raises LogicgenError for too many of them, or none of a word.
+        If a known word follows an unknown word, the unknown word is not `<end>`: it becomes
+        `_WORD`. Raises LogicgenError if there are too many ids, or an id belongs to no word.
         """
         sentences = np.asarray(sentences, dtype=np.int64)
         if sentences.ndim != 2 or sentences.shape[1] > self.positions:
@@ -254,7 +258,7 @@ class Grammar:
     def connection(self, sentences: np.ndarray, layer: int) -> np.ndarray:
         """Return the probability that each connection was used, given a sentence, (N, Z below, Z).
 
-        nan for a sentence of probability 0. layer: from 0, that of the upper unit.
+        nan for a sentence of probability 0. layer: the number of the upper layer, from 0.
         """
         known = self.messages(sentences)
         above = known.outside[layer] * known.words[layer]
@@ -264,17 +268,17 @@ class Grammar:
 
     @cached_property
     def reach(self) -> tuple[np.ndarray, ...]:
-        """Return the probability that each unit is on, P arrays (Z,)."""
+        """Return the probability that each unit is active, P arrays (Z,)."""
         found = [self.start]
         for below in self.below:
             found.append(below @ found[-1])
         return tuple(found)
 
     def next_word(self, sentences: np.ndarray) -> np.ndarray:
-        """Return the probabilities (N, T) of the word after (N, L) words; nan if these cannot be.
+        """Return the probabilities (N, T) of the word after (N, L) words.
 
-        An unknown word, `NOTHING`, is not `<end>`. After an `<end>` comes `<end>`.
-        Raises LogicgenError if a sentence has only L words.
+        They are nan after words of probability 0. An unknown word, `NOTHING`, is not `<end>`.
+        `<end>` follows `<end>`. Raises LogicgenError if sentences have at most L words.
         """
         sentences = np.asarray(sentences)
         layer = sentences.shape[1]
@@ -291,7 +295,7 @@ class Grammar:
         return np.asarray(weights / np.where(total > 0, total, np.nan))
 
     def sentences(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return all sentences (S, P) of nonzero probability, in order, and their probabilities.
+        """Return all sentences (S, P) of nonzero probability, sorted by ids, with probabilities.
 
         Raises LogicgenError if there are too many to list.
         """
@@ -323,8 +327,8 @@ class Grammar:
     ) -> np.ndarray:
         """Draw sentences, (count, P) ids, that `agree` with a prompt (L,).
 
-        Behind an `<end>` all ids are that of `<end>`.
-        Raises LogicgenError if no sentence agrees with it.
+        After an `<end>`, all ids are `<end>`.
+        Raises LogicgenError if no sentence agrees with the prompt.
         """
         given = np.zeros(0, dtype=np.int64) if prompt is None else prompt
         known = self.messages(given[None])
@@ -343,7 +347,7 @@ class Grammar:
         return ids if self.end is None else np.where(self._is_behind_end(ids), self.end, ids)
 
     def permuted(self, orders: Sequence[np.ndarray]) -> Grammar:
-        """Return the grammar with units reordered: unit i of a layer was its unit orders[i]."""
+        """Return the grammar with other orders of units: unit i of a layer was unit orders[i]."""
         layers = zip(self.units, orders, strict=True)
         return replace(
             self,
@@ -358,9 +362,11 @@ class Grammar:
 
 
 def check_comparable(one: Grammar, other: Grammar) -> None:
-    """Raise LogicgenError if two grammars have other words, or sentences of another length."""
+    """Raise LogicgenError if the words or the numbers of layers of two grammars differ."""
     if one.words != other.words or one.positions != other.positions:
-        raise LogicgenError("the two grammars have other words, or sentences of another length")
+        raise LogicgenError(
+            "the two grammars have different words, or sentences of different lengths"
+        )
 
 
 def divergence(true: Grammar, other: Grammar) -> float:
@@ -372,7 +378,7 @@ def divergence(true: Grammar, other: Grammar) -> float:
 
 
 def _scaled(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return each row of (N, Z) divided by its largest number, and the logs of these, (N,)."""
+    """Divide each row of (N, Z) by its largest number; return also the logs of these, (N,)."""
     largest = weights.max(axis=1)
     with np.errstate(divide="ignore"):
         scale = np.log(largest)
@@ -383,6 +389,6 @@ def _draw(rng: np.random.Generator, weights: np.ndarray) -> np.ndarray:
     """Draw one row number for each column of weights (K, N)."""
     cumulative = np.cumsum(weights, axis=0)
     drawn = rng.random(weights.shape[1]) * cumulative[-1]
-    drawn = np.minimum(drawn, np.nextafter(cumulative[-1], 0))  # in case it was rounded up
-    # A row of weight 0 does not raise the sum, so it is never the first above what is drawn.
+    drawn = np.minimum(drawn, np.nextafter(cumulative[-1], 0))  # the product may be rounded up
+    # A row of weight 0 does not raise the sum, so it is never the first row above the drawn number.
     return np.asarray((cumulative <= drawn).sum(axis=0))

@@ -30,8 +30,8 @@ class _GrammarFile(Table):
     description: str = ""
     # The number of words of a sentence, equal to the number of layers
     positions: Annotated[int, Field(ge=1)] | None = None
-    words: list[str] | None = None  # in the order of their ids; in order of occurrence if not given
-    # The distribution over the first layer's units; uniform if not given
+    words: list[str] | None = None  # in the order of their ids; default: in order of occurrence
+    # The distribution over the first layer's units; default: uniform
     start: Shares | None = None
     layer: Annotated[list[dict[str, _UnitTable]], Field(min_length=1)]
 
@@ -39,8 +39,8 @@ class _GrammarFile(Table):
 def read_grammar(path: Path | str) -> Grammar:
     """Read a grammar from a TOML file (`docs/inductive.md`).
 
-    Raises LogicgenError naming file and unit for a distribution that does not sum to 1 (with its
-    sum), an unknown unit or word, and another number of layers than of positions.
+    Raises LogicgenError if a distribution does not sum to 1, a unit or word is unknown, or the
+    numbers of layers and positions differ. The message names the file and the unit.
     """
     path = Path(path)
     return make_grammar(read_toml(path), str(path))
@@ -56,7 +56,9 @@ def make_grammar(tables: dict[str, Any], path: str) -> Grammar:
     given = file.layer[0]
     start = dict.fromkeys(given, 1 / len(given)) if file.start is None else file.start
     if END in start:
-        raise LogicgenError(f"{path}: start: '{END}': a sentence has a word at least: leave it out")
+        raise LogicgenError(
+            f"{path}: start: '{END}': a sentence has at least one word: leave {END} out"
+        )
     return Grammar(
         tuple(words),
         tuple(tuple(units) for units in layers),
@@ -71,7 +73,7 @@ def make_grammar(tables: dict[str, Any], path: str) -> Grammar:
 
 
 def _check_layers(file: _GrammarFile, layers: list[dict[str, _UnitTable]], path: str) -> None:
-    """Raise LogicgenError if there are too few or many layers, or one with a wrong unit."""
+    """Raise LogicgenError if the number of layers is wrong, or a layer has a wrong unit."""
     positions = len(layers) if file.positions is None else file.positions
     if positions != len(layers):
         raise LogicgenError(
@@ -81,37 +83,37 @@ def _check_layers(file: _GrammarFile, layers: list[dict[str, _UnitTable]], path:
         )
     for number, units in enumerate(layers, 1):
         if not units:
-            raise LogicgenError(f"{path}: layer {number}: has no units: give it one")
+            raise LogicgenError(f"{path}: layer {number}: has no units: add a unit")
         for name, unit in units.items():
             own = number > 1 or name in file.layer[0]
             _check_unit(name, unit, f"{path}: layer {number}", number, number == positions, own)
 
 
 def _check_unit(name: str, unit: _UnitTable, at: str, layer: int, is_last: bool, own: bool) -> None:
-    """Raise LogicgenError for a unit that its layer cannot have; own: the file contains it."""
+    """Raise LogicgenError if a layer cannot have this unit; own: the file contains the unit."""
     if name.split() != [name] or ":" in name:
         raise LogicgenError(f"{at}: unit {name!r}: has a blank or colon")
     if name == END and [*unit.tokens] != [END]:
         raise LogicgenError(
-            f"{at}: unit {END}: says '{next(iter(unit.tokens))}': behind the end nothing is said:"
-            f" let it say '{END}', or leave it out"
+            f"{at}: unit {END}: emits '{next(iter(unit.tokens))}', but no word follows the end:"
+            f" let it emit '{END}', or leave the unit out"
         )
     if layer == 1 and END in unit.tokens and own:
         raise LogicgenError(
-            f"{at}: unit {name}: word '{END}': a sentence has a word at least: say it in a later"
-            " layer"
+            f"{at}: unit {name}: word '{END}': a sentence has at least one word: use {END} in a"
+            " later layer"
         )
     if (unit.below is None) != is_last:
         says = (
             "chooses units below, but there is no layer below: leave below out"
             if unit.below is not None
-            else "key below is missing: say which units of the next layer it switches on"
+            else "key below is missing: give the units of the next layer that it chooses"
         )
         raise LogicgenError(f"{at}: unit {name}: {says}")
 
 
 def _words(file: _GrammarFile, layers: list[dict[str, _UnitTable]], path: str) -> list[str]:
-    """Return the words in the order of their ids, `<end>` last, whether it is listed or not."""
+    """Return the words in the order of their ids; `<end>` is last, listed or not."""
     said = [word for units in layers for unit in units.values() for word in unit.tokens]
     words = list(dict.fromkeys(said)) if file.words is None else file.words
     if END in said:
@@ -120,8 +122,8 @@ def _words(file: _GrammarFile, layers: list[dict[str, _UnitTable]], path: str) -
         bracketed = re.fullmatch("<.*>", word) and word != END
         if word.split() != [word] or word == "_" or bracketed:
             raise LogicgenError(
-                f"{path}: word {word!r}: a word has no blanks, is not _ and not in angle brackets,"
-                f" but for {END}"
+                f"{path}: word {word!r}: a word has no blanks, is not _ and not in angle brackets"
+                f" (except {END})"
             )
     return words
 
@@ -136,9 +138,9 @@ def _columns(
 
 
 def _with_end(layers: list[dict[str, _UnitTable]]) -> list[dict[str, _UnitTable]]:
-    """Return layers with a unit `<end>`, if a unit chooses it, in each that lacks one.
+    """Add a unit `<end>` to each layer that lacks it, if a unit chooses `<end>`.
 
-    It says `<end>` and leads to the next layer's.
+    The new unit emits `<end>` and chooses the unit `<end>` of the next layer.
     """
     if not any(END in (unit.below or {}) for units in layers for unit in units.values()):
         return layers
@@ -156,9 +158,9 @@ def _column(shares: Shares, names: list[str], what: str, where: str) -> np.ndarr
 
 
 def grammar_text(grammar: Grammar, description: str = "") -> str:
-    """Return the TOML text of a grammar, exact up to rounding, without units that are never on."""
-    # Not by tomli-w, which writes no inline tables: the text is part of generated data sets, whose
-    # bytes must not change.
+    """Return the TOML text of a grammar, exact up to rounding, without inactive units."""
+    # tomli-w writes no inline tables. The text is part of generated data sets, and their bytes must
+    # not change.
     lines = [f"description = {toml_string(description)}"] if description else []
     lines += [
         f"positions = {grammar.positions}",

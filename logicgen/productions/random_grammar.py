@@ -19,15 +19,16 @@ def random_grammar(
     concentration: float = 1.0,
     own_words: bool = False,
 ) -> Grammar:
-    """Draw a grammar whose distributions are from symmetric Dirichlet distributions.
+    """Draw a grammar; each distribution is drawn from a symmetric Dirichlet distribution.
 
     width: Z, the units of each layer.
     layers: P, also the words of a sentence.
     words: T; they are named w0, w1, ...
-    concentration: of the Dirichlet distributions; the smaller, the fewer outcomes are probable.
-    own_words: whether units of a layer have words of their own, which identify them.
+    concentration: the parameter of the Dirichlet distributions. If it is small, few outcomes are
+        probable.
+    own_words: whether each word belongs to one unit of a layer, so that words identify units.
 
-    Raises LogicgenError if units are to have words of their own and there are too few words.
+    Raises LogicgenError if `own_words` is true and there are fewer words than units.
     """
     if own_words and words < width:
         raise LogicgenError(f"{width} units cannot each have words of their own of {words}")
@@ -56,9 +57,9 @@ def random_grammar(
 def _dirichlet(
     rng: np.random.Generator, outcomes: int, columns: int, concentration: float
 ) -> np.ndarray:
-    """Draw distributions, the columns of (outcomes, columns), by logarithms, against underflow.
+    """Draw distributions, the columns of (outcomes, columns), with logarithms against underflow.
 
-    Gamma(a) is Gamma(a + 1) U^(1/a) (Marsaglia, Tsang, 2000).
+    A Gamma(a) variable is Gamma(a + 1) U^(1/a) (Marsaglia, Tsang, 2000).
     """
     logs = np.log(rng.standard_gamma(concentration + 1, (outcomes, columns)))
     logs += np.log1p(-rng.random((outcomes, columns))) / concentration
@@ -72,10 +73,10 @@ START = "<start>"
 def as_automaton(grammar: Grammar, start: str | None = None) -> Automaton:
     """Return the automaton that gives every sentence the same probability.
 
-    States are a beginning, units, named `layer:name`, and an end. Arcs read the words of a unit; a
-    string ends in a unit as often as the unit says `<end>`.
+    States are a beginning, units, named `layer:name`, and an end. Arcs read the words of a unit.
+    The final weight of a unit is the probability that it emits `<end>`.
 
-    start: a symbol before every sentence, if given.
+    start: a symbol at the beginning of every sentence, if given.
     """
     names = [[f"{layer}:{unit}" for unit in units] for layer, units in enumerate(grammar.units, 1)]
     names.append(["end"])
@@ -101,7 +102,7 @@ def as_automaton(grammar: Grammar, start: str | None = None) -> Automaton:
 def _arcs(
     words: tuple[str, ...], names: list[list[str]], layer: int, said: np.ndarray, below: np.ndarray
 ) -> list[tuple[str, str, str, float]]:
-    """Return the arcs from the units of a layer to those of the next one."""
+    """Return the arcs from the units of a layer to the units of the next layer."""
     return [
         (unit, word, to, float(said[place, number] * share))
         for number, unit in enumerate(names[layer])

@@ -66,7 +66,7 @@ def test_what_is_wrong_is_named(trained, tmp_path):
     refused(run(*GRAMMAR, "cut", model, "small", "cat"), "no connection small -> cat")
     refused(run(*GRAMMAR, "cut", model, "big", "dgo"), "did you mean dog?")
     refused(run(*GRAMMAR, "generate", model, "--prompt", "bgi"), "'bgi'", "did you mean big?")
-    refused(run(*GRAMMAR, "generate", model, "--prompt", "big cat dog"), "3 words", "2 at most")
+    refused(run(*GRAMMAR, "generate", model, "--prompt", "big cat dog"), "3 words", "at most 2")
     refused(run(*GRAMMAR, "show", tmp_path), "no trained model, no grammar file")
     refused(identify("teacher=automaton-5"), "another task")
     file = tmp_path / "g.toml"

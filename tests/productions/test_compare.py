@@ -145,9 +145,9 @@ def test_units_that_are_not_determined_may_be_mixed_and_are_equivalent_all_the_s
 
 def test_others_are_refused():
     rng = np.random.default_rng(0)
-    with pytest.raises(LogicgenError, match="other words, or sentences of another length"):
+    with pytest.raises(LogicgenError, match="different words, or sentences of different lengths"):
         equivalent(random_grammar(2, 2, 3, rng), random_grammar(2, 3, 3, rng))
-    for compared, refusal in ((class_distance, "as many units"), (aligned, "as many")):
+    for compared, refusal in ((class_distance, "same number of units"), (aligned, "same numbers")):
         with pytest.raises(LogicgenError, match=refusal):
             compared(random_grammar(2, 2, 3, rng), random_grammar(3, 2, 3, rng))
 

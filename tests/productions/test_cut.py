@@ -120,7 +120,7 @@ def test_units_of_several_layers_with_one_name():
     layer["b"] = layer["a"]
     last = {name: {"tokens": {"x": 1}} for name in "ab"}
     grammar = make_grammar({"layer": [layer, layer, last]}, "g")
-    with pytest.raises(LogicgenError, match="in layers 1 and 2: say which, as 1:a"):
+    with pytest.raises(LogicgenError, match="in layers 1 and 2: name its layer: 1:a"):
         cut(grammar, "a", "b")
     assert find_connection(grammar, "2:a", "b") == (1, 0, 1)
     assert find_connection(grammar, "a", "2:b") == (0, 0, 1)

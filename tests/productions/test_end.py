@@ -166,5 +166,5 @@ def test_prompts_against_a_list_of_all_sentences(seed):
 
 def test_sentences_have_a_word_at_least(tmp_path):
     text = TEXT.replace("tokens = { big = 1.0 }", 'tokens = { "<end>" = 1.0 }')
-    with pytest.raises(LogicgenError, match="unit big: word '<end>': a sentence has a word"):
+    with pytest.raises(LogicgenError, match="word '<end>': a sentence has at least one word"):
         read(tmp_path, text)

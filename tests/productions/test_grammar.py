@@ -137,7 +137,7 @@ def test_divergence_is_the_sum_over_sentences():
     assert divergence(one, one) == pytest.approx(0, abs=1e-12)
     certain = random_grammar(1, 2, 3, rng, concentration=1e-3)
     assert divergence(one, certain) > 1
-    with pytest.raises(LogicgenError, match="other words"):
+    with pytest.raises(LogicgenError, match="different words"):
         divergence(one, random_grammar(2, 3, 3, rng))
 
 
@@ -145,9 +145,9 @@ def test_words_that_are_unknown_or_too_many():
     grammar = ragged()
     assert grammar.encode("a _ b").tolist() == [0, NOTHING, 1]
     assert grammar.decode(grammar.encode("a _ b")) == "a _ b"
-    with pytest.raises(LogicgenError, match=r"'bb' is no word here: did you mean b\?"):
+    with pytest.raises(LogicgenError, match=r"'bb' is no word of the grammar: did you mean b\?"):
         grammar.encode("a bb")
-    with pytest.raises(LogicgenError, match="4 words, and the model explains 3 at most"):
+    with pytest.raises(LogicgenError, match="4 words; the model explains at most 3"):
         grammar.encode("a a a a")
     with pytest.raises(LogicgenError, match="sentences have 3"):
         grammar.next_word(np.zeros((1, 3), dtype=int))
