@@ -16,7 +16,7 @@ from logicgen.syntax.language import Language, read_either
 
 @dataclass(frozen=True)
 class NoAnswer:
-    """The answer to an unsatisfiable formula: `unsat` to people, `0` to networks."""
+    """The answer to an unsatisfiable formula: `unsat` in infix notation, `0` in prefix notation."""
 
     prefix: ClassVar[str] = "0"
     infix: ClassVar[str] = "unsat"
@@ -29,7 +29,7 @@ NO_ANSWER = NoAnswer()
 
 
 def says_none(text: str) -> bool:
-    """Return whether a text is this answer and nothing else: `unsat`, in any case."""
+    """Return whether a text is the answer `unsat` or `unsatisfiable`, in upper or lower case."""
     return text.strip().lower() in ("unsat", "unsatisfiable")
 
 
@@ -38,16 +38,17 @@ Literal = tuple[str, bool]
 
 @dataclass(frozen=True)
 class Assignment:
-    """Literals `(symbol, value)`, in the order they were written.
+    """Literals `(symbol, value)`, in the order in which they were written.
 
-    It stands for all total assignments that agree with it: none if a symbol has both values.
+    An assignment represents all total assignments that agree with it. If it gives a symbol both
+    values, it is contradictory and represents no total assignment.
     """
 
     literals: tuple[Literal, ...] = ()
 
     @property
     def is_contradictory(self) -> bool:
-        """Return whether some symbol is given both values."""
+        """Return whether a symbol is given both values."""
         return bool(self.contradictory)
 
     @property
@@ -59,11 +60,11 @@ class Assignment:
         return tuple(s for s in self.symbols if {(s, True), (s, False)} <= different)
 
     def same_as(self, other: Assignment) -> bool:
-        """Return whether both give the same symbols the same values, in whatever order."""
+        """Return whether both give the same symbols the same values, in any order."""
         return set(self.literals) == set(other.literals)
 
     def rename(self, mapping: Mapping[str, str]) -> Assignment:
-        """Return the assignment with symbol `s` written `mapping[s]`; others stay."""
+        """Return the assignment with each symbol `s` renamed to `mapping[s]` if that is given."""
         return Assignment(tuple((mapping.get(name, name), value) for name, value in self.literals))
 
     @property
@@ -76,32 +77,32 @@ class Assignment:
 
     @property
     def prefix(self) -> str:
-        """Return the text that networks read: `a 1 b 0`."""
+        """Return the assignment in prefix notation: `a 1 b 0`."""
         return " ".join(f"{name} {int(value)}" for name, value in self.literals)
 
     @property
     def infix(self) -> str:
-        """Return the text that people read: `a=1, b=0`, or `1` if there is no literal."""
+        """Return the assignment in infix notation: `a=1, b=0`, or `1` without literals."""
         return ", ".join(f"{name}={int(value)}" for name, value in self.literals) or "1"
 
     @property
     def conjunction(self) -> str:
-        """Return the assignment as a formula: `a & !b`, or `1` if there is no literal."""
+        """Return the assignment as a formula: `a & !b`, or `1` without literals."""
         return " & ".join(name if value else f"!{name}" for name, value in self.literals) or "1"
 
     @staticmethod
     def read(text: str) -> Assignment:
-        """Return the assignment of a text such as `a=1, b=0` or `a & !b`. Raises FormatError."""
+        """Parse a text such as `a=1, b=0` or `a & !b`. Raises FormatError."""
         return _read_assignment(text, "infix")
 
     @staticmethod
     def read_prefix(text: str) -> Assignment:
-        """Return the assignment of a text such as `a 1 b 0`. Raises FormatError likewise."""
+        """Parse a text such as `a 1 b 0`. Raises FormatError."""
         return _read_assignment(text, "prefix")
 
     @staticmethod
     def read_either(text: str) -> Assignment:
-        """Return the assignment of any form; raise the FormatError of what got further."""
+        """Parse infix or prefix notation. Raises the FormatError that is further in the text."""
         found = _split_assignment(text, "infix") or _split_assignment(text, "prefix")
         return found if found is not None else read_either(_read_assignment, text)
 
@@ -114,9 +115,9 @@ def _read_assignment(text: str, notation: str) -> Assignment:
 
 
 def _split_assignment(text: str, notation: str) -> Assignment | None:
-    """Return the assignment of a list of equations or of pairs; None for all other texts.
+    """Parse a list of equations or of pairs; return None for all other texts.
 
-    What this reads is what the grammar derives, ten times as fast.
+    The grammar derives the same texts, but this function is ten times as fast.
     """
     if notation == "infix":
         pairs = [equation.partition("=")[::2] for equation in text.split(",")]
@@ -155,27 +156,28 @@ def _build_assignment(meaning: str, values: Sequence[Any]) -> Any:
             return []
         case "all":
             return Assignment(tuple(values[0]))
-        case "all_reversed":  # prefix is right-recursive: its list was built from the end
+        case "all_reversed":  # the prefix grammar is right-recursive: its list begins with the end
             return Assignment(tuple(reversed(values[0])))
     raise AssertionError(meaning)
 
 
 @cache
 def assignment_language() -> Language:
-    """Return the language of assignments, made once."""
+    """Return the language of assignments (cached)."""
     return Language("assignment", _build_assignment)
 
 
 @dataclass(frozen=True)
 class Trace:
-    """A lasso whose positions are propositional formulas: the stem once, the period for ever.
+    """A lasso of propositional formulas: the stem occurs once, the period repeats for ever.
 
-    It stands for all infinite words whose letter at every visit of a position satisfies its
-    formula, chosen anew at each visit; it denotes nothing if a position is unsatisfiable.
+    A trace represents all infinite words that it allows: at each position the letter satisfies the
+    formula of that position. The letters may differ each time the period repeats. If a position is
+    unsatisfiable, the trace represents no word.
     """
 
-    stem: tuple[Formula, ...]  # possibly none
-    period: tuple[Formula, ...]  # at least one
+    stem: tuple[Formula, ...]  # may be empty
+    period: tuple[Formula, ...]  # not empty
 
     def __post_init__(self) -> None:
         if not self.period:
@@ -183,7 +185,7 @@ class Trace:
 
     @property
     def positions(self) -> tuple[Formula, ...]:
-        """Return stem and period; the position after the last one is number `len(stem)`."""
+        """Return stem and period. The last position is followed by position `len(stem)`."""
         return self.stem + self.period
 
     @property
@@ -192,7 +194,7 @@ class Trace:
         return tuple(dict.fromkeys(name for p in self.positions for name in p.symbols))
 
     def rename(self, mapping: Mapping[str, str]) -> Trace:
-        """Return the trace with symbol `s` written `mapping[s]`, all at once; others stay."""
+        """Return the trace with each symbol `s` renamed to `mapping[s]` if that is given."""
         return Trace(
             tuple(position.rename(mapping) for position in self.stem),
             tuple(position.rename(mapping) for position in self.period),
@@ -201,8 +203,8 @@ class Trace:
     def nested_right(self) -> Trace:
         """Return the trace with conjunctions as `& a & b c`, where solvers write `& & a b c`.
 
-        Who writes this one from the left has to know before the first literal how many there will
-        be; who writes the other, only whether one more follows.
+        A model writes from left to right. For `& & a b c` it must know the number of literals
+        before the first one. For `& a & b c` it only has to know whether another literal follows.
         """
 
         def nested(position: Formula) -> Formula:
@@ -216,17 +218,17 @@ class Trace:
 
     @property
     def prefix(self) -> str:
-        """Return the text that networks read: `& a ! b ; 1 ; { | c d ; ! a }`."""
+        """Return the trace in prefix notation: `& a ! b ; 1 ; { | c d ; ! a }`."""
         return self._written(lambda position: position.prefix, " ; ", "{ ", " }")
 
     @property
     def infix(self) -> str:
-        """Return the text that people read: `a & !b ; 1 ; {c | d ; !a}`."""
+        """Return the trace in infix notation: `a & !b ; 1 ; {c | d ; !a}`."""
         return self._written(propositional().write, " ; ", "{", "}")
 
     @property
     def spot(self) -> str:
-        """Return the text that Spot reads: `a & !b; 1; cycle{c | d; !a}`."""
+        """Return the trace in Spot's notation: `a & !b; 1; cycle{c | d; !a}`."""
         return self._written(propositional().write, "; ", "cycle{", "}")
 
     def _written(self, write: Callable[[Formula], str], between: str, begin: str, end: str) -> str:
@@ -236,7 +238,8 @@ class Trace:
     def table(self) -> str:
         """Return a table: a row per proposition, a column per position, the period between bars.
 
-        `1` is true, `0` false, `.` either, `?` no conjunction of literals (written out below).
+        `1` is true, `0` is false, `.` is either value. `?` marks a position that is not a
+        conjunction of literals; its formula is written below the table.
         """
         columns, notes = [], []
         for number, position in enumerate(self.positions):
@@ -261,22 +264,22 @@ class Trace:
 
     @staticmethod
     def read(text: str) -> Trace:
-        """Return the trace of people's or Spot's form. Raises FormatError with line and column."""
+        """Parse infix or Spot's notation. Raises FormatError with line and column."""
         return _read_trace(text, "infix")
 
     @staticmethod
     def read_prefix(text: str) -> Trace:
-        """Return the trace of the prefix form. Raises FormatError with line and column."""
+        """Parse prefix notation. Raises FormatError with line and column."""
         return _read_trace(text, "prefix")
 
     @staticmethod
     def read_either(text: str) -> Trace:
-        """Return the trace of any form. Raises the FormatError of the notation that got further."""
+        """Parse any notation. Raises the FormatError that is further in the text."""
         trace = _split_trace(text, "infix") or _split_trace(text, "prefix")
         return trace if trace is not None else read_either(_read_trace, text)
 
 
-_NO_PERIOD = "a trace ends with its period in braces, as in `a ; {b ; !a}`; there is none"
+_NO_PERIOD = "a trace ends with its period in braces, as in `a ; {b ; !a}`; the period is missing"
 
 
 def literals_of(position: Formula) -> dict[str, str] | None:
@@ -337,7 +340,7 @@ def _remedy(text: str, error: FormatError) -> str | None:
     lines = text.splitlines()
     here = lines[error.line - 1] if error.line <= len(lines) else ""
     if here[: error.column - 1].rstrip().endswith("{") and here[error.column - 1 :][:1] == "}":
-        return "the period is empty; `{1}` says that anything may happen"
+        return "the period is empty; in `{1}`, any letter may occur at each position"
     return None
 
 
@@ -350,7 +353,7 @@ def _build_trace(meaning: str, values: Sequence[Any]) -> Any:
         case "more":
             values[0].append(values[1])
             return values[0]
-        case "only":  # Spot's `cycle{` may stand before it
+        case "only":  # may follow Spot's word `cycle`
             return values[-1]
         case "periodic":
             return Trace((), tuple(values[0]))
@@ -369,5 +372,5 @@ def _build_trace(meaning: str, values: Sequence[Any]) -> Any:
 
 @cache
 def trace_language() -> Language:
-    """Return the language of traces, made once."""
+    """Return the language of traces (cached)."""
     return Language("trace", _build_trace)

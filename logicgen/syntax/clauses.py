@@ -1,12 +1,12 @@
-"""Sets of clauses: as formulas, and as DIMACS text (`.cnf`, and the `s` and `v` lines of solvers).
+"""Sets of clauses, as formulas and as DIMACS text (`.cnf` files, `s` and `v` lines of solvers).
 
-A clause is a list of literals as SAT solvers and DIMACS files write them: variable number `v` (from
-1) or its negation `-v`. Chains of `&` and of `|` associate to the left, as the infix notation reads
-them: `(a | !b) & c & (b | c)` is the formula of `[[1, -2], [3], [2, 3]]`.
+A clause is a list of literals as in SAT solvers: variable number `v` (from 1) or its negation `-v`.
+Chains of `&` and `|` associate to the left, as in infix notation: `[[1, -2], [3], [2, 3]]` is the
+formula `(a | !b) & c & (b | c)`.
 
-The DIMACS reader refuses a file whose header announces other numbers than the file contains: it
-was truncated or edited. It accepts whatever loses nothing: comments anywhere, clauses over several
-lines or several on one line, the `%` that ends SATLIB's files, empty clauses.
+The DIMACS reader refuses a file whose header does not match its contents, because such a file was
+truncated or edited. It accepts comments anywhere, a clause over several lines, several clauses in a
+line, empty clauses, and the `%` that ends SATLIB's files.
 
 Source: SAT Competition, *Input and output format*; DIMACS, *Satisfiability: suggested format*.
 """
@@ -25,7 +25,7 @@ Clause = list[int]
 
 
 def formula_of(clauses: Iterable[Sequence[int]], name: Callable[[int], str]) -> Formula:
-    """Return the formula of clauses (`0` for an empty one, `1` for none) with variables named."""
+    """Return a formula; `name` gives the symbols. An empty clause is `0`, an empty set is `1`."""
 
     def literal(number: int) -> Formula:
         symbol = Formula(name(abs(number)))
@@ -42,14 +42,12 @@ def formula_of(clauses: Iterable[Sequence[int]], name: Callable[[int], str]) -> 
 
 
 def clauses_of(formula: Formula, number: Callable[[str], int]) -> list[Clause]:
-    """Return the clauses of a formula in conjunctive normal form; LogicgenError for any other."""
+    """Return the clauses of a formula in conjunctive normal form. Raises LogicgenError."""
 
     def literal(node: Formula) -> int:
         atom = node.operands[0] if node.token == "!" else node
         if not atom.is_symbol:
-            raise LogicgenError(
-                f"not a conjunction of clauses: {atom.token} stands where a literal is expected"
-            )
+            raise LogicgenError(f"not a conjunction of clauses: {atom.token} is not a literal")
         return number(atom.token) * (-1 if node.token == "!" else 1)
 
     if formula.token == "1":
@@ -61,7 +59,7 @@ def clauses_of(formula: Formula, number: Callable[[str], int]) -> list[Clause]:
 
 
 def operands_of(token: str, formula: Formula) -> list[Formula]:
-    """Return the operands of a chain of one operator, however it is nested, from left to right."""
+    """Return the operands of a chain of one operator from left to right, however it is nested."""
     parts: list[Formula] = []
     todo = [formula]
     while todo:
@@ -74,7 +72,7 @@ def operands_of(token: str, formula: Formula) -> list[Formula]:
 
 
 SUFFIX = ".cnf"
-DIGITS = 18  # of a number at most, with its sign: more than any solver takes
+DIGITS = 18  # the most digits of a number, with its sign; no solver takes longer numbers
 _FIRST = "a line 'p cnf VARIABLES CLAUSES' comes first"
 
 
@@ -123,7 +121,7 @@ def read_cnf(text: bytes, where: str) -> CNF:
 
 
 def _literals(line: bytes, variables: int, where: str, number: int) -> list[int]:
-    """Return the numbers of a line. Raises LogicgenError for others than literals and 0."""
+    """Return the numbers of a line. Raises LogicgenError if one is not a literal or 0."""
     literals = _integers(line)
     if literals is None:
         wrong = next(word for word in line.split() if _integers(word) is None)
@@ -154,7 +152,7 @@ def _header(line: bytes, where: str, number: int) -> tuple[int, int]:
 
 def _integers(line: bytes) -> list[int] | None:
     words = line.split()
-    # Python's int() takes _ as well, and thousands of digits.
+    # Python's int() also accepts underscores, and texts of thousands of digits.
     if b"_" in line or max(map(len, words), default=0) > DIGITS:
         return None
     try:
@@ -168,7 +166,7 @@ def _shown(word: bytes) -> str:
 
 
 def write_cnf(cnf: CNF, comments: Iterable[str] = ()) -> str:
-    """Return the text of a file, comments first."""
+    """Return the text of a file. The comments come first."""
     lines = [f"c {comment}" for comment in comments]
     lines.append(f"p cnf {cnf.variables} {len(cnf.clauses)}")
     lines += [" ".join(map(str, [*clause, 0])) for clause in cnf.clauses]
@@ -176,7 +174,7 @@ def write_cnf(cnf: CNF, comments: Iterable[str] = ()) -> str:
 
 
 def read_model(text: bytes, where: str) -> list[int]:
-    """Return the literals of a solver's output (`v` lines or numbers); LogicgenError for others."""
+    """Return the literals of a solver's output (`v` lines or numbers). Raises LogicgenError."""
     literals: list[int] = []
     for number, line in enumerate(text.splitlines(), start=1):
         words = line.split()
@@ -195,7 +193,7 @@ def read_model(text: bytes, where: str) -> list[int]:
 
 
 def write_model(literals: Sequence[int] | None) -> str:
-    """Return the `s` and `v` lines that say: satisfiable with these literals, or unsatisfiable."""
+    """Return the `s` and `v` lines for a model, or for an unsatisfiable problem (None)."""
     if literals is None:
         return "s UNSATISFIABLE\n"
     values = " ".join(map(str, [*literals, 0]))

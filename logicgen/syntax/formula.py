@@ -1,8 +1,8 @@
 """Formulas: immutable, hash-consed trees of operators, constants and symbols.
 
-Equal formulas are the same object, so equality is identity, a hash costs nothing, and a formula in
-which a part occurs twice stores it once. Nothing here recurses: a formula may be nested as deeply
-as memory allows.
+Equal formulas are the same object, so comparing and hashing them takes constant time. A subformula
+that occurs several times is stored once. No function recurses, so the depth of a formula is limited
+by memory only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class _Entry(ref["Formula"]):
-    """A weak reference that knows its key, so that a dead formula can leave the table."""
+    """A weak reference that stores its key, so that an unused formula can be removed."""
 
     __slots__ = ("key",)
     key: tuple[str, tuple[Formula, ...]]
@@ -27,7 +27,7 @@ _table: dict[tuple[str, tuple[Formula, ...]], _Entry] = {}
 
 
 def _forget(entry: Any, table: dict[Any, _Entry] = _table) -> None:
-    # The place may already belong to a newer formula with the same key.
+    # A newer formula with the same key may have replaced this entry.
     key = entry.key
     if table.get(key) is entry:
         del table[key]
@@ -43,7 +43,7 @@ class Formula:
     token: str  # the operator, constant or symbol as written, e.g. `&`, `1`, `a`
     operands: tuple[Formula, ...]  # from left to right; empty for constants and symbols
     length: int  # number of tokens in prefix notation
-    _symbols: tuple[str, ...]  # once they were asked for
+    _symbols: tuple[str, ...]  # set at the first access to `symbols`
 
     def __new__(cls, token: str, operands: tuple[Formula, ...] = ()) -> Formula:
         key = (token, operands)
@@ -62,7 +62,7 @@ class Formula:
         set_attribute(self, "length", length)
         entry = _Entry(self, _forget)
         entry.key = key
-        # Another thread may have added the formula since the look-up above; then that one counts.
+        # Another thread may have added the formula since the look-up above; then use that formula.
         first = _table.setdefault(key, entry)
         if first is not entry:
             known = first()
@@ -83,7 +83,7 @@ class Formula:
         return not self.operands and self.token[0].islower()
 
     def preorder(self) -> Iterator[Formula]:
-        """Yield every node, operator before operands, a shared part as often as it occurs."""
+        """Yield every node, operators before operands. A shared subformula is yielded each time."""
         stack = [self]
         while stack:
             node = stack.pop()
@@ -91,7 +91,7 @@ class Formula:
             stack.extend(reversed(node.operands))
 
     def fold(self, combine: Callable[[Formula, list[T]], T]) -> T:
-        """Return `combine(node, results of its operands)`, computed once for each distinct node."""
+        """Return `combine(node, results of its operands)`. Each distinct node is computed once."""
         results: dict[Formula, T] = {}
         stack = [self]
         while stack:
@@ -125,7 +125,7 @@ class Formula:
         """Return the distinct symbols, in order of first occurrence from left to right."""
         try:
             return self._symbols
-        except AttributeError:  # asked for the first time
+        except AttributeError:  # the first access
             object.__setattr__(self, "_symbols", self._found_symbols())
             return self._symbols
 
@@ -139,13 +139,13 @@ class Formula:
             if not operands:
                 if node.token[0].islower():
                     found[node.token] = None
-            elif node not in seen:  # a part seen before brings no new symbol
+            elif node not in seen:  # a subformula seen before has no new symbol
                 seen.add(node)
                 stack.extend(operands[::-1])
         return tuple(found)
 
     def rename(self, mapping: Mapping[str, str]) -> Formula:
-        """Return the formula with symbol `s` written `mapping[s]`, all at once; others stay."""
+        """Return the formula with each symbol `s` renamed to `mapping[s]` if that is given."""
 
         def renamed(node: Formula, operands: list[Formula]) -> Formula:
             if operands:
@@ -155,7 +155,7 @@ class Formula:
         return self.fold(renamed)
 
     def alpha_canonical(self) -> Formula:
-        """Return the formula with symbols renamed to `a`, `b`, ...: equal for all its renamings."""
+        """Return the formula with its symbols renamed to `a`, `b`, ... in order of occurrence."""
         return self.rename({name: symbol_name(i) for i, name in enumerate(self.symbols)})
 
     def __invert__(self) -> Formula:
@@ -187,7 +187,7 @@ class Formula:
         return self
 
     def __reduce__(self) -> tuple[Callable[..., Formula], tuple[list[tuple[str, int]]]]:
-        """Return what pickle stores: prefix tokens with arities, so that no depth is too much."""
+        """Return the pickled form: prefix tokens with arities. So any depth can be pickled."""
         return _from_arities, ([(node.token, len(node.operands)) for node in self.preorder()],)
 
 

@@ -1,9 +1,9 @@
 """Read and write the formulas of one language: infix for people, prefix for networks.
 
-Two readers accept infix text. The fast one uses operator precedence, with the rules of the
-grammar: every step that it takes is a step of a derivation by the grammar's own productions. A
-grammar that LALR parses is unambiguous, so both readers agree on every text that the fast one
-accepts. Lark reads all other texts, or reports where they are wrong; a hint then names the remedy.
+Infix text is read by one of two readers, which agree on every text that both accept. The fast
+reader uses operator precedence: each of its steps is a step of a derivation by the grammar, and a
+grammar that LALR parses is unambiguous. Lark reads all other texts, or reports the place of the
+error; a hint then gives the remedy.
 
 Source: Floyd, Syntactic Analysis and Operator Precedence (J. ACM 1963).
 """
@@ -39,11 +39,11 @@ _TEMPORAL = [
     (r"\[\]=?->|<>=?->|[{}\[\];:]|\*|##|@|\?", _PSL),
     (r"V\b", "release is written R"),
     (r"[YZOHSTB](?![a-z]{2})", _PAST),
-    (r"[01]", "behind X, F or G a constant needs parentheses, as in X(0); X0 is a name to Spot"),
+    (r"[01]", "after X, F or G a constant needs parentheses, as in X(0); Spot reads X0 as a name"),
 ]
 
-# A pattern applies where the first token that does not fit begins, or one character earlier: in
-# `||`, the second half does not fit.
+# A pattern has to match at the first token that does not fit, or one character earlier: in `||`,
+# only the second character does not fit.
 _HINTS = {"propositional": _OTHER_SPELLINGS, "ltl": _OTHER_SPELLINGS + _TEMPORAL}
 
 
@@ -52,13 +52,8 @@ def hint(language: str, tokens: Sequence[str], text: str, line: int, column: int
     lines = text.splitlines() or [""]
     shown = lines[line - 1] if line <= len(lines) else ""
     place = column - 1
-    for pattern, remedy in _HINTS.get(language, ()):
-        for start in (place, place - 1):
-            match = re.compile(pattern).match(shown, start) if start >= 0 else None
-            if match and match.end() > place:
-                if pattern == "[01]" and not re.search(r"[XFG]\s*$", shown[:place]):
-                    continue
-                return remedy
+    if remedy := _remedy_of_pattern(language, shown, place):
+        return remedy
     if language == "ltl" and (words := split_words(text)):
         return f"{words[0]} is read as {words[0][0]} {words[0][1:]}: begin symbols in lower case"
     if shown[place : place + 1].isupper():
@@ -72,20 +67,32 @@ def hint(language: str, tokens: Sequence[str], text: str, line: int, column: int
     return None
 
 
+def _remedy_of_pattern(language: str, line: str, place: int) -> str | None:
+    """Return the remedy of the first pattern of `_HINTS` that matches at a place, or None."""
+    for pattern, remedy in _HINTS.get(language, ()):
+        for start in (place, place - 1):
+            match = re.compile(pattern).match(line, start) if start >= 0 else None
+            if match and match.end() > place:
+                if pattern == "[01]" and not re.search(r"[XFG]\s*$", line[:place]):
+                    continue
+                return remedy
+    return None
+
+
 def split_words(text: str) -> list[str]:
     """Return the words that LTL reads as an operator and a symbol, such as `Grant` as `G rant`.
 
-    A word counts if a capital operator and lowercase letters form it, and if the rest occurs only
-    once in the text. So `grant & Xgrant` has no such word, nor has `Xgrant & Fgrant`.
+    A word counts if it is a capital operator and lowercase letters, and if those letters occur only
+    once in the text. So `grant & Xgrant` and `Xgrant & Fgrant` have no such word.
     """
     words = re.findall(r"\b[XFGURWM][a-z]{2}\w*", text)
     return [word for word in dict.fromkeys(words) if text.count(word[1:]) == 1]
 
 
 def rules_below(productions: list[Production]) -> dict[str, frozenset[str]]:
-    """Return, by rule, the rules that fit its place without parentheses or another token."""
+    """Return, for each rule, the rules that it derives without adding a token."""
     below = {production.rule: {production.rule} for production in productions}
-    for _ in below:  # as many rounds as rules reach every chain of unit productions
+    for _ in below:  # a chain of unit productions is not longer than the number of rules
         for p in productions:
             if p.meaning is None and len(p.parts) == 1 and isinstance(p.parts[0], str):
                 below[p.rule] |= below[p.parts[0]]
@@ -94,7 +101,7 @@ def rules_below(productions: list[Production]) -> dict[str, frozenset[str]]:
 
 @dataclass(frozen=True, slots=True)
 class _Operator:
-    """A prefix or binary operator: the rule that it makes and the rules its operands may be."""
+    """A prefix or binary operator, with the rule that it makes and the rules of its operands."""
 
     token: str  # prefix token of its meaning; empty for an opening parenthesis
     makes: str
@@ -102,18 +109,19 @@ class _Operator:
     right: frozenset[str]
 
 
-_NOTHING = _Operator("", "", frozenset(), frozenset())  # a token that is no binary operator
+_NOTHING = _Operator("", "", frozenset(), frozenset())  # for a token that is not binary
 
 
 def _closes(operator: _Operator, rule: str) -> bool:
-    """Return whether `)` may follow a value of a rule: there is a parenthesis that may hold it."""
+    """Return whether the operator is an opening parenthesis that may contain a value of a rule."""
     return not operator.token and rule in operator.right
 
 
 class OperatorReader:
     """A reader of infix formulas of symbols, constants, prefix and binary operators, parentheses.
 
-    The `infix` productions say how operators bind. token_of: prefix token by meaning.
+    The precedence of operators follows from the `infix` productions. token_of: prefix token by
+    meaning.
     """
 
     def __init__(self, language: Language, token_of: Mapping[str, str]) -> None:
@@ -121,8 +129,8 @@ class OperatorReader:
         below = rules_below(productions)
         self._whole = below["infix"]
         self._leaves: dict[str, tuple[str, str]] = {}  # text -> prefix token, rule
-        self._before: dict[str, _Operator] = {}  # what may come where an operand is expected
-        self._between: dict[str, _Operator] = {}  # what may come behind an operand
+        self._before: dict[str, _Operator] = {}  # tokens that may precede an operand
+        self._between: dict[str, _Operator] = {}  # tokens that may follow an operand
         self._symbol_rule = ""
         for p in productions:
             token = token_of.get(p.meaning or "")
@@ -137,8 +145,8 @@ class OperatorReader:
                     self._between[text] = _Operator(token, p.rule, below[left], below[right])
                 case (Token(text="("), str(inner), Token(text=")")) if p.meaning is None:
                     self._before["("] = _Operator("", p.rule, frozenset(), below[inner])
-        # The longest fixed token wins, and a word is a symbol before it is several tokens; both as
-        # in Lark's lexer. Any other character becomes a token that nothing accepts.
+        # As in Lark's lexer, the longest fixed token wins, and a word is a symbol rather than
+        # several tokens. Any other character becomes a token that the reader refuses.
         fixed = {*self._leaves, *self._before, *self._between, ")"}
         longest_first = sorted(fixed, key=len, reverse=True)
         symbol = language.symbol_pattern.pattern
@@ -147,12 +155,12 @@ class OperatorReader:
         self._is_symbol = language.symbol_pattern.fullmatch
 
     def read(self, text: str) -> Formula | None:
-        """Return the formula of a text, or None where this reader does not accept it."""
+        """Return the formula of a text, or None if this reader does not accept it."""
         before, between = self._before, self._between
-        operands: dict[str, tuple[Formula, str]] = {}  # few different ones in a text
+        operands: dict[str, tuple[Formula, str]] = {}  # a cache: a text has few different operands
         operators: list[_Operator] = []
         values: list[Formula] = []
-        rule = ""  # which rule made the last value
+        rule = ""  # the rule that made the last value
         operand_next = True
         for token in self._tokens(text):
             if operand_next:
@@ -194,11 +202,11 @@ class OperatorReader:
 
 
 def _apply_before(makes: str, rule: str, operators: list[_Operator], values: list[Formula]) -> str:
-    """Apply the operators that keep the last value from what follows it.
+    """Apply the pending operators that bind the last value more tightly than the next token.
 
-    An operator keeps the value as its right operand unless what follows makes, with the value on
-    its left, a formula (of rule `makes`) that fits there. Returns the rule of the last value then;
-    "" if an operator cannot have it.
+    The next token would make a formula of rule `makes`, with the last value on its left. The first
+    operator that accepts this formula as its right operand has to wait. Returns the rule of the
+    last value, or "" if an operator cannot have it as its operand.
     """
     while operators:
         top = operators[-1]
@@ -211,7 +219,7 @@ def _apply_before(makes: str, rule: str, operators: list[_Operator], values: lis
 
 
 def _apply(operator: _Operator, values: list[Formula]) -> str:
-    """Put the operator's formula in place of its operands; return the rule that made it."""
+    """Replace the operands of an operator by its formula. Return the rule that made it."""
     if operator.left:
         right = values.pop()
         values[-1] = Formula(operator.token, (values[-1], right))
@@ -226,7 +234,7 @@ class FormulaLanguage:
     def __init__(self, grammar: str) -> None:
         self.language = Language(grammar, self.build)
         self.name = self.language.name
-        self.tokens = self.language.tokens  # of the prefix notation
+        self.tokens = self.language.tokens  # the fixed tokens of the prefix notation
         self._token: dict[str, str] = {}
         self.arity: dict[str, int] = {}  # number of operands by prefix token
         for production in self.language.productions("prefix"):
@@ -240,7 +248,7 @@ class FormulaLanguage:
                 assert production.meaning is not None, f"{head.text} has no meaning in {grammar}"
                 self._token[production.meaning] = head.text
                 self.arity[head.text] = len(operands)
-        self.reader = OperatorReader(self.language, self._token)  # fast; Lark reads the rest
+        self.reader = OperatorReader(self.language, self._token)  # fast; Lark reads all other texts
         self._infix = _InfixWriter(self.language, self._token)
 
     def build(self, meaning: str, operands: Sequence[Any]) -> Formula:
@@ -256,11 +264,11 @@ class FormulaLanguage:
         return formula if formula is not None else self._explained(text, notation)
 
     def read_prefix(self, text: str) -> Formula:
-        """Return the formula of a prefix text. Raises FormatError with line and column."""
+        """Parse a prefix text. Raises FormatError with line and column."""
         return self.read(text, "prefix")
 
     def read_either(self, text: str) -> Formula:
-        """Return the formula of an infix or a prefix text. Raises FormatError as `read_either`."""
+        """Parse an infix or a prefix text. Raises the FormatError that is further in the text."""
         # No infix formula begins with a binary operator.
         if self.arity.get(text[: text.find(" ")], 0) > 1:
             formula = self.parse_prefix(text)
@@ -269,7 +277,7 @@ class FormulaLanguage:
         return formula if formula is not None else read_either(self.read, text)
 
     def _explained(self, text: str, notation: str) -> Formula:
-        """Read a text that the fast readers refuse; its error gets a remedy if one is known."""
+        """Read a text that the fast readers refuse; add the remedy to its error if it is known."""
         try:
             formula: Formula = self.language.read(text, notation)
         except FormatError as error:
@@ -278,12 +286,12 @@ class FormulaLanguage:
                 raise
             reason = f"{error.reason.partition(';')[0]}: {remedy}"
             raise FormatError(reason, text, error.line, error.column) from None
-        if notation == "prefix":  # Lark needs no blanks, but `X0` without one is a name to Spot
+        if notation == "prefix":  # Lark needs no blanks, but without them Spot reads `X0` as a name
             raise FormatError("the tokens of prefix notation are separated by blanks", text, 1, 1)
         return formula
 
     def parse_prefix(self, text: str) -> Formula | None:
-        """Return the formula of a prefix text, fast, or None if it does not parse."""
+        """Parse a prefix text quickly; return None if it does not parse."""
         stack: list[Formula] = []
         arity = self.arity
         is_symbol = self.language.symbol_pattern.fullmatch
@@ -317,7 +325,7 @@ class FormulaLanguage:
 
 
 class _InfixWriter:
-    """Infix notation: brackets where the place's rule does not derive an operand without them."""
+    """A writer of infix notation. It adds parentheses only where the grammar needs them."""
 
     def __init__(self, language: Language, token_of: dict[str, str]) -> None:
         productions = language.productions("infix")
@@ -334,7 +342,7 @@ class _InfixWriter:
     def write(self, formula: Formula) -> str:
         """Return the infix text of a formula."""
         pieces: list[str] = []
-        # What is still to be written, last first: texts, and operands with the rule of their place.
+        # A stack of texts, and of operands with the rule that their place requires.
         todo: list[str | tuple[Formula, str]] = [(formula, "infix")]
         while todo:
             item = todo.pop()
@@ -364,7 +372,7 @@ class _InfixWriter:
 
 @cache
 def formula_language(grammar: str) -> FormulaLanguage:
-    """Return the formula language of a shipped grammar, made once."""
+    """Return the formula language of a shipped grammar (cached)."""
     return FormulaLanguage(grammar)
 
 

@@ -1,9 +1,9 @@
 """A formal language, made from one `.lark` file.
 
-The file holds two start rules. `infix` is the notation of people; it is read with Lark's LALR
-parser. `prefix` is the notation of networks, a grammar over blank-separated tokens; the token set,
-the sampler (`sampling.py`) and the next-token masks (`token_automaton.py`) are derived from it. A
-name behind an arrow (`-> and`) gives the meaning of an alternative and links the two notations.
+The file has two start rules. `infix` is the notation for people; Lark's LALR parser reads it.
+`prefix` is the notation for networks, a grammar over blank-separated tokens. The token set, the
+sampler (`sampling.py`) and the next-token masks (`token_automaton.py`) are derived from it. A name
+after an arrow (`-> and`) is the meaning of an alternative; it links the two notations.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class Token:
-    """A token in a production: a fixed one, or any symbol (`text` is None)."""
+    """A token in a production: a fixed token, or any symbol (then `text` is None)."""
 
     text: str | None
 
@@ -50,8 +50,10 @@ class Production:
 class Language:
     """A reader of both notations of a language, with their productions.
 
-    grammar: name of a shipped `.lark` file, or the path of one. build: returns the value of an
-    alternative from its meaning and its parts' values (symbols as texts, no fixed tokens).
+    Args:
+        grammar: the name of a shipped `.lark` file, or the path of a `.lark` file.
+        build: returns the value of an alternative from its meaning and the values of its parts.
+            The values are those of rules, and symbols as texts. Fixed tokens have no value.
     """
 
     def __init__(self, grammar: str, build: Build) -> None:
@@ -154,9 +156,9 @@ class Language:
 
 
 def read_either(read: Callable[[str, str], Value], text: str) -> Value:
-    """Return what `read(text, notation)` makes of an infix or a prefix text; none is both.
+    """Read a text in infix or prefix notation with `read(text, notation)`.
 
-    Raises the FormatError of the notation that got further.
+    No text is valid in both. Raises the FormatError of the notation that was read further.
     """
     try:
         return read(text, "infix")
@@ -169,12 +171,12 @@ def read_either(read: Callable[[str, str], Value], text: str) -> Value:
 
 
 def _meaning(alias: str) -> str:
-    """Return the name behind an arrow; Lark puts the file's name before imported ones."""
+    """Return the meaning of an alternative. Lark adds the file's name to imported meanings."""
     return alias.rpartition("__")[2]
 
 
 class _Builder(lark.Transformer[Any, Any]):
-    """A Lark transformer that builds values, not a tree, for any attribute that Lark asks for."""
+    """A Lark transformer that builds values instead of a tree. It has every attribute."""
 
     def __init__(self, build: Build) -> None:
         super().__init__(visit_tokens=False)

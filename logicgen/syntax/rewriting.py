@@ -1,8 +1,8 @@
 """Formulas in other forms: fewer operators, Unicode and LaTeX, SymPy.
 
-The core `! & X U 0 1`, on which the models of the literature are trained, is as expressive as all
-operators. Unicode text is read as the infix text that it stands for (`plain`). LaTeX is only
-written. SymPy knows propositional formulas only.
+The core operators `! & X U 0 1` are as expressive as all operators; the models of the literature
+are trained on them. Unicode text is translated to infix text and then read (`plain`). LaTeX is only
+written. SymPy formulas are propositional only.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 CORE = frozenset({"!", "&", "X", "U", "0", "1"})
 
-# Nested operators whose operands are written twice make formulas too long for anything to read.
+# Nested operators that write operands twice can make formulas too long for any reader.
 LONGEST = 10_000
 
 _TRUE = Formula("1")
 
 
 def to_core(formula: Formula) -> Formula:
-    """Return an equivalent formula over `! & X U 0 1`, the same one if it is over them already.
+    """Return an equivalent formula over `! & X U 0 1`. A formula over these tokens stays the same.
 
-    No new negation is put on a negation. `^` and `<->` write both operands twice, `W` and `M` one:
-    nested n deep they make about 2^n tokens, though few distinct parts.
+    A negation is never negated again. `^` and `<->` write both operands twice, `W` and `M` write
+    one operand twice. Nested n deep, they make about 2^n tokens, but few distinct subformulas.
     """
     return formula.fold(_rewritten)
 
@@ -41,8 +41,8 @@ def to_core(formula: Formula) -> Formula:
 def within(formula: Formula, tokens: Collection[str]) -> Formula:
     """Return an equivalent formula over these operators and constants.
 
-    Without constants `1` becomes `!(a & !a)`, with the first symbol. Raises LogicgenError where the
-    operators do not suffice, or the formula gets longer than LONGEST.
+    If `1` is not among the tokens it becomes `!(a & !a)`, with the first symbol. Raises
+    LogicgenError if the operators do not suffice, or if the formula gets longer than LONGEST.
     """
 
     def rewritten(node: Formula, operands: list[Formula]) -> Formula:
@@ -63,7 +63,7 @@ def within(formula: Formula, tokens: Collection[str]) -> Formula:
     missing = {node.token for node in found.preorder() if not node.is_symbol} - {*tokens}
     if missing:
         raise LogicgenError(
-            f"{' '.join(sorted(missing))} cannot be said with {' '.join(tokens)} alone"
+            f"{' '.join(sorted(missing))} cannot be expressed with {' '.join(tokens)} alone"
         )
     return found
 
@@ -86,7 +86,7 @@ def _rewritten(node: Formula, operands: list[Formula]) -> Formula:
             return _not(a & b) & _not(_not(a) & _not(b))
         case ("R", [a, b]):
             return _not(_until(_not(a), _not(b)))
-        case ("W", [a, b]):  # whichever operand is written twice, the shorter formula
+        case ("W", [a, b]):  # two forms write different operands twice; take the shorter one
             always = _not(_until(_TRUE, _not(a)))
             return _shorter(
                 _not(_until(_not(b), _not(a) & _not(b))), _not(_not(_until(a, b)) & _not(always))
@@ -123,7 +123,7 @@ UNICODE = {
     "F": "◇",
     "G": "□",
 }
-"""How a token is written in Unicode; U, R, W and M stay."""
+"""The Unicode spelling of each token. U, R, W and M do not change."""
 
 LATEX = {
     "!": r"\lnot",
@@ -144,16 +144,16 @@ LATEX = {
     "{": r"\{",
     "}": r"\}",
 }
-"""How a token is written in LaTeX's math mode."""
+"""The LaTeX spelling of each token in math mode."""
 
 _TOKEN = re.compile(r"<->|->|[a-z][A-Za-z0-9_]*|\S")
 _PLAIN = str.maketrans({sign: token for token, sign in UNICODE.items()})
-# A temporal operator and the name that it would touch: `Fgrant` is Spot's way, and hard to read.
+# A temporal operator and the symbol after it. Spot writes `Fgrant`, which is hard to read.
 _TOUCHING = re.compile(r"(?<!\w)([XFG]+)(?=[a-z])")
 
 
 def spaced(infix: str) -> str:
-    """Return infix text with a blank between X, F or G and a symbol behind it."""
+    """Return infix text with a blank between X, F or G and a symbol that follows."""
     return _TOUCHING.sub(r"\1 ", infix)
 
 
@@ -163,12 +163,12 @@ def unicode(infix: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Return a text with the operators of Unicode as the grammars write them."""
+    """Return a text with each Unicode operator replaced by its spelling in the grammars."""
     return text if text.isascii() else text.translate(_PLAIN)
 
 
 def latex(infix: str) -> str:
-    r"""Return LaTeX for math mode, such as `a \land \lnot b_{1}`; parentheses as in the infix."""
+    r"""Return LaTeX for math mode, such as `a \land \lnot b_{1}`. Parentheses stay."""
     tokens = _TOKEN.findall(infix)
     return " ".join(LATEX.get(token) or _latex_name(token) for token in tokens)
 
@@ -184,7 +184,7 @@ def _latex_name(token: str) -> str:
 
 
 def to_sympy(formula: Formula) -> Boolean:
-    """Return a SymPy expression, simplified as SymPy does; raise LogicgenError for X, U, ..."""
+    """Return a SymPy expression, simplified as SymPy does. Raises LogicgenError for X, U, ..."""
     import sympy
     from sympy.logic import boolalg
 
@@ -209,7 +209,7 @@ def to_sympy(formula: Formula) -> Boolean:
 def from_sympy(expression: Boolean) -> Formula:
     """Return the formula of a SymPy expression; operands associate to the left.
 
-    Raises LogicgenError for a part that is none of `& | ^ ~ >> Equivalent`, a symbol or a constant.
+    Raises LogicgenError for anything but `& | ^ ~ >> Equivalent`, symbols and constants.
     """
     from sympy.core.symbol import Symbol
     from sympy.logic import boolalg
@@ -232,7 +232,7 @@ def from_sympy(expression: Boolean) -> Formula:
         if node.func is boolalg.Implies:
             return operands[0] >> operands[1]
         if node.func is boolalg.Equivalent:
-            # All operands are equal exactly if each equals the next.
+            # All operands are equal if and only if each equals the next.
             return reduce(and_, (Formula("<->", pair) for pair in pairwise(operands)))
         raise LogicgenError(f"{node.func.__name__} has no counterpart in propositional logic")
 

@@ -1,19 +1,18 @@
 """Random formulas of an exact length, driven by a language's prefix grammar.
 
-A formula of `n` tokens is drawn top down: how many tokens the left operand gets, then the operator.
-Two distributions differ only in how much each choice weighs:
+A formula of `n` tokens is drawn top down: first the root operator and the number of tokens of its
+left operand, then the operands. The two distributions give these choices different weights:
+- `uniform`: the number of formulas that the choice leaves, each counted with the product of its
+  tokens' weights. With equal weights, all formulas of the length are equally likely.
+- `tree`: the weight of the root operator; the remaining length is split uniformly. The data sets of
+  the literature were made so (Hahn et al., ICLR 2021, with Spot's `randltl`).
 
-- `uniform`: in proportion to how many formulas the choice leaves (each counted with the product of
-  its tokens' weights), so that with equal weights every formula of that length is equally likely;
-- `tree`: the root operator by its weight, the remaining length split uniformly; the way the data
-  sets of the literature were made (Hahn et al., ICLR 2021, with Spot's `randltl`).
+Both can draw formulas with an exact number of distinct symbols, without rejection. They first draw
+the number of places that hold a symbol, then a tree with these places, then a set partition.
 
-Both can be conditioned, exactly and without rejection, on how many distinct symbols occur: first
-the number of places that hold a symbol is drawn, then a tree with these, then which agree.
-
-A set partition says which places contain the same symbol when names do not matter. A partition of
-`n` places into `k` blocks is written as a restricted growth string: place `i` contains the number
-of its block, and blocks are numbered in order of first occurrence.
+A set partition defines which places hold the same symbol. A partition of `n`
+places is written as a restricted growth string: place `i` contains the number of its block. Blocks
+are numbered in order of first occurrence.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _stirling: list[list[int]] = [[1]]
 def stirling(places: int, blocks: int) -> int:
     """Return the number of partitions of `places` places into `blocks` blocks (second kind)."""
     if places > 0 and blocks in (1, places):
-        return 1  # without the table, which long problems over one symbol would make large
+        return 1  # avoids the table, which would be large for long problems over one symbol
     if blocks > places or (places > 0 and blocks == 0):
         return 0
     while len(_stirling) <= places:
@@ -51,7 +50,7 @@ def stirling(places: int, blocks: int) -> int:
 
 @cache
 def _completions(places: int, used: int, blocks: int) -> int:
-    """Return how many ways there are to fill further places, from `used` blocks to `blocks`."""
+    """Return the number of ways to fill further places, from `used` blocks to `blocks`."""
     if places < blocks - used:
         return 0
     if places == 0:
@@ -62,14 +61,14 @@ def _completions(places: int, used: int, blocks: int) -> int:
 
 @cache
 def _chance_of_new(places: int, used: int, blocks: int) -> float:
-    """Return the chance that the next place opens a block, all partitions equally likely."""
+    """Return the probability that the next place opens a block in a uniform random partition."""
     if used == blocks:
         return 0.0
     return _completions(places - 1, used + 1, blocks) / _completions(places, used, blocks)
 
 
 def random_partition(rng: Random, places: int, blocks: int) -> Partition:
-    """Return a random partition into exactly `blocks` blocks; raise ValueError if there is none."""
+    """Return a random partition into exactly `blocks` blocks. Raises ValueError."""
     if not _completions(places, 0, blocks):
         raise ValueError(f"{places} places cannot hold exactly {blocks} different symbols")
     random = rng.random
@@ -99,7 +98,7 @@ def all_partitions(places: int, blocks: int) -> Iterator[Partition]:
 
 
 def partition_of(labels: Iterable[int]) -> Partition:
-    """Return which of the labels are equal, as a partition of their places."""
+    """Return the partition of the places of `labels` by equal labels."""
     blocks: dict[int, int] = {}
     return [blocks.setdefault(label, len(blocks)) for label in labels]
 
@@ -107,28 +106,28 @@ def partition_of(labels: Iterable[int]) -> Partition:
 Distribution = Literal["uniform", "tree"]
 Number = int | float
 
-# Weighing `tree` takes time in the fourth power of the length: seconds at 256.
+# Computing the weights of `tree` takes time in the fourth power of the length: seconds at 256.
 LONGEST = 256
 
 
 def most_symbols(length: int) -> int:
-    """Return how many symbols a formula of so many tokens has at most."""
+    """Return the largest number of symbols in a formula of `length` tokens."""
     return (length + 1) // 2
 
 
 HOLE = ""
 Shape = list[str]
-"""Prefix tokens of a formula, with an empty text (a hole) where a symbol goes."""
+"""The prefix tokens of a formula, with an empty text (a hole) for each symbol."""
 
 Pattern = tuple[Shape, Partition]
-"""A formula up to alpha-renaming: its shape, and which of the holes hold the same symbol."""
+"""A formula up to alpha-renaming: its shape, and the partition of its holes by symbol."""
 
 
 class FormulaSampler:
     """A sampler of formulas of exact length over `symbols` symbols.
 
-    weights: weight by token, of the operators (of at most two operands) and constants that may
-    occur; `symbol` is the weight of each single symbol (1 if not given).
+    weights: the weight of each operator (with at most two operands) and constant that may occur,
+    by token. `symbol` is the weight of each single symbol (1 if not given).
     """
 
     def __init__(
@@ -149,7 +148,7 @@ class FormulaSampler:
         self.symbols = symbols
         exact = {"symbol": Fraction(1)}
         exact |= {token: Fraction(str(weight)) for token, weight in weights.items()}
-        # All formulas of one length have equally many tokens, so a common factor changes nothing.
+        # All formulas of one length have the same number of tokens, so a common factor cancels out.
         scale = lcm(*(weight.denominator for weight in exact.values()))
         self.weights = {token: int(weight * scale) for token, weight in exact.items() if weight}
         tokens: list[dict[str, int]] = [{}, {}, {}]
@@ -166,9 +165,10 @@ class FormulaSampler:
         self._holes: dict[tuple[int, int], list[float]] = {}
 
     def mass(self, length: int) -> list[Number]:
-        """Return the weight of all formulas of a length by their number of symbols; [] if none.
+        """Return the weights of all formulas of a length, by number of symbols; [] if it has none.
 
-        Exact integers for `uniform`, probabilities for `tree`. Raises LogicgenError above LONGEST.
+        Weights are exact integers for `uniform`, probabilities for `tree`. Raises LogicgenError
+        above LONGEST.
         """
         if length > LONGEST:
             raise LogicgenError(
@@ -186,12 +186,12 @@ class FormulaSampler:
         return mass
 
     def _counted_mass(self, n: int) -> list[Number]:
-        """Return the mass of `uniform`, by counting the trees of u unary and b binary operators.
+        """Return the mass of `uniform` by counting the trees of u unary and b binary operators.
 
-        There are C(u + 2 b, u) of them times the Catalan number of b, each with b + 1 leaves.
+        There are C(u + 2 b, u) times the b-th Catalan number of such trees, each with b + 1 leaves.
         """
         constants, unary, binary = self._total
-        leaves = [1]  # weight of the leaves by how many of them are holes
+        leaves = [1]  # weight of the leaves, by the number of holes among them
         mass: list[Number] = [0] * (n // 2 + 2)
         for b in range((n + 1) // 2):
             longer = [*leaves, 0]
@@ -205,11 +205,11 @@ class FormulaSampler:
         return mass
 
     def _split_mass(self, n: int) -> list[Number]:
-        """Return the mass of `tree`, whose operators weigh differently by length."""
+        """Return the mass of `tree`, where the weights of operators depend on the length."""
         leaf, unary, binary = self._factors(n)
         if n == 1:
             return [leaf * self._total[0], leaf * self._hole]
-        import numpy as np  # a tenth of a second that solving one formula need not wait for
+        import numpy as np  # takes 0.1 s, which solving a formula does not need
 
         size = n // 2 + 2
         mass = np.zeros(size)
@@ -218,8 +218,8 @@ class FormulaSampler:
         arrays = [np.array(each, dtype=float) for each in self._mass]
         for left in range(1, n - 1) if binary else ():
             first, second = arrays[left], arrays[n - 1 - left]
-            # Row i holds what first[i] contributes, i places to the right. NumPy adds rows one
-            # after another, as data sets need, which follow from the last bits of these sums.
+            # Row i is the contribution of first[i], shifted by i places. NumPy adds the rows one
+            # after another. The order matters: data sets depend on the last bits of these sums.
             rows = np.zeros((len(first), size + 1))
             np.multiply.outer(binary * first, second, out=rows[:, : len(second)])
             shifted = rows.ravel()[: len(first) * size].reshape(len(first), size)
@@ -227,7 +227,7 @@ class FormulaSampler:
         return list(mass.tolist())
 
     def _factors(self, n: int) -> tuple[Number, Number, Number]:
-        """Return the weight of a leaf, of the unary operators, of a split of the binary ones."""
+        """Return the weights of a leaf, of the unary and of the binary operators."""
         _, unary, binary = self._total
         if self.distribution == "uniform":
             return 1, unary, binary
@@ -243,12 +243,12 @@ class FormulaSampler:
         return length >= 1 and bool(self.mass(length))
 
     def sample(self, rng: Random, length: int, names: Sequence[str]) -> Formula:
-        """Return a random formula over `names`, which are `symbols` many, as `pattern` does."""
+        """Return a random formula over `names`, which has `symbols` names; see `pattern`."""
         shape, partition = self.pattern(rng, length)
         return self.formula((shape, partition), rng.sample(names, max(partition, default=-1) + 1))
 
     def pattern(self, rng: Random, length: int, distinct: int | None = None) -> Pattern:
-        """Return a random formula up to renaming; raise LogicgenError if there is none."""
+        """Return a random formula up to renaming. Raises LogicgenError if no formula exists."""
         if distinct is None:
             shape = self._shape(rng, length)
             random, symbols = rng.random, self.symbols
@@ -298,9 +298,10 @@ class FormulaSampler:
         table = self._holes.get((length, distinct))
         if table is None:
             mass = self.mass(length) if length >= 1 else []
-            # In mass every hole weighs as much as all symbols together; exactly `distinct` symbols
-            # occur in stirling(m, distinct) * symbols! / (symbols - distinct)! of the symbols ** m
-            # labellings, and the factorials are common to all m.
+            # In `mass` every hole weighs as much as all symbols together. Among the symbols ** m
+            # labelings of m holes, stirling(m, distinct) * symbols! / (symbols - distinct)! have
+            # exactly `distinct` symbols. The factorials are the same for all m, so they are left
+            # out.
             weights = [
                 w * stirling(m, distinct) * Fraction(1, max(self.symbols, 1) ** m)
                 if isinstance(w, int)
@@ -357,7 +358,7 @@ class FormulaSampler:
         return table
 
     def formula(self, pattern: Pattern, names: Sequence[str]) -> Formula:
-        """Return the formula of a pattern; its symbols are called `names` as they first occur."""
+        """Return the formula of a pattern. `names` are used in order of first occurrence."""
         shape, partition = pattern
         arity = self.language.arity
         labels = reversed(partition)
@@ -395,7 +396,7 @@ class FormulaSampler:
                         yield from ([token, *first, *second] for token in binary)
 
     def count_patterns(self, length: int, distinct: int) -> int:
-        """Return how many formulas of `length` tokens have `distinct` symbols, up to renaming."""
+        """Return the number of formulas with this length and number of symbols, up to renaming."""
         if length < 1 or distinct > most_symbols(length):
             return 0
         counts = self._counter.mass(length)
@@ -409,6 +410,6 @@ class FormulaSampler:
 
 
 def _cumulative_shares(weights: Sequence[Number | Fraction]) -> list[float]:
-    """Return running sums of weights as shares of the whole; integers are rounded only once."""
+    """Return running sums of weights as shares of the total; integers are rounded only once."""
     whole = sum(weights)
     return [float(running / whole) if whole else 0.0 for running in accumulate(weights)]

@@ -1,8 +1,9 @@
-"""A language's prefix grammar as a finite automaton: which tokens may come next in an answer.
+"""A finite automaton of the answers of a language: the tokens that may come next.
 
-What is still expected is a stack of tokens and rules; where one token does not decide the
-alternative, a set of stacks. Answers of bounded length meet finitely many of them, so the whole
-grammar becomes a table that a decoder can index on any device.
+It is made from the prefix grammar. A state is a set of stacks of tokens and rules that are still
+expected; it has several stacks if one token does not determine the alternative. Answers of limited
+length reach only finitely many states. So the automaton is a table that a decoder can index on any
+device.
 """
 
 from __future__ import annotations
@@ -19,22 +20,22 @@ if TYPE_CHECKING:
     import numpy as np
 
 Stack = tuple[Token | str, ...]
-"""The tokens and rules that are still expected, next first."""
+"""The tokens and rules that are still expected, the next one first."""
 
 Stacks = frozenset[Stack]
-"""All that may still be expected; no stack where nothing fits."""
+"""The possible stacks; empty if no answer begins with the tokens read."""
 
 _ANY_SYMBOL = Token(None)
 
 
 @dataclass(frozen=True)
 class TokenAutomaton:
-    """All prefixes of answers that can be completed, as a table. State 0 is the start."""
+    """A table of all prefixes of answers that can be completed. State 0 is the start."""
 
-    # (states, classes) int64; the next state for each token class, -1 where it may not come. A
-    # class is a place in `tokens`; the last class is any symbol
+    # (states, classes) int64; the next state for each token class, or -1 if the token may not come.
+    # A class is an index into `tokens`; the last class is any symbol
     transition: np.ndarray
-    # (states,) int64; the fewest further tokens until the answer may end, 0 if it may end here
+    # (states,) int64; the fewest further tokens that complete the answer, 0 if it may end here
     distance: np.ndarray
     tokens: tuple[str, ...]  # the fixed tokens, in the order of the classes
 
@@ -50,7 +51,8 @@ class TokenAutomaton:
     ) -> tuple[set[str | None], bool]:
         """Return the tokens that may follow `prefix` (None: any symbol), and whether it may end.
 
-        A `budget` is of tokens in all. Raises ValueError if `prefix` itself cannot be completed.
+        budget: the largest number of tokens in all. Raises ValueError if `prefix` itself cannot be
+        completed.
         """
         state = 0
         for token in prefix:
@@ -66,7 +68,7 @@ class TokenAutomaton:
         return following, bool(self.distance[state] == 0)
 
     def widened(self, tokens: Sequence[str]) -> TokenAutomaton:
-        """Return the automaton over a longer list of fixed tokens, the new ones never allowed."""
+        """Return the automaton over a longer list of fixed tokens. The new tokens never come."""
         import numpy as np
 
         table = np.full((len(self.transition), len(tokens) + 1), -1, dtype=np.int64)
@@ -78,16 +80,16 @@ class TokenAutomaton:
 def token_automaton(language: Language, longest: int) -> TokenAutomaton:
     """Return the automaton of all prefix texts of a language with up to `longest` tokens.
 
-    Raises LogicgenError where a rule of the grammar is left-recursive or can never end.
+    Raises LogicgenError if a rule of the grammar is left-recursive or can never end.
     """
-    import numpy as np  # a tenth of a second that solving one formula need not wait for
+    import numpy as np  # takes 0.1 s, which solving a formula does not need
 
     grammar = _PrefixRules(language)
     classes: list[Token] = [*(Token(text) for text in language.tokens), _ANY_SYMBOL]
     start: Stacks = frozenset({("prefix",)})
     states, found = {start: 0}, [start]
     rows: list[list[int]] = []
-    for stacks in found:  # which grows
+    for stacks in found:  # `found` grows during the loop
         row = []
         for token in classes:
             after = grammar.after(stacks, token, longest)
@@ -122,7 +124,7 @@ class _PrefixRules:
 
     def _shortest(self, productions: dict[str, list[Production]]) -> dict[str, float]:
         shortest = dict.fromkeys(productions, float("inf"))
-        for _ in productions:  # one more rule is settled, if any is left, in every round
+        for _ in productions:  # each round determines the length of at least one more rule
             for rule, alternatives in productions.items():
                 shortest[rule] = min(
                     sum(shortest[part] if isinstance(part, str) else 1 for part in p.parts)
@@ -146,11 +148,11 @@ class _PrefixRules:
         return found
 
     def distance(self, stack: Stack) -> int:
-        """Return the fewest tokens that complete what is expected."""
+        """Return the fewest tokens that complete a stack."""
         return int(sum(self.shortest[part] if isinstance(part, str) else 1 for part in stack))
 
     def after(self, stacks: Stacks, token: Token, longest: int) -> Stacks:
-        """Return what may be expected after `token`, within `longest` further tokens."""
+        """Return the stacks after `token` that at most `longest` further tokens complete."""
         found = {after for stack in stacks for after in self._after(stack, token)}
         return frozenset(stack for stack in found if self.distance(stack) <= longest)
 
@@ -164,5 +166,5 @@ class _PrefixRules:
             return
         for production in self.beginning.get((part, token), []):
             yield from self._after((*production.parts, *rest), token)
-        if self.shortest[part] == 0:  # what follows a rule that may be empty may take the token
+        if self.shortest[part] == 0:  # the rule may be empty, so the next part may take the token
             yield from self._after(rest, token)

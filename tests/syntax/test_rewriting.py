@@ -86,7 +86,7 @@ def test_within_fewer_operators(text: str, tokens: str, expected: str) -> None:
 
 
 def test_what_cannot_be_said_is_named() -> None:
-    with pytest.raises(LogicgenError, match="X cannot be said with ! & alone"):
+    with pytest.raises(LogicgenError, match="X cannot be expressed with ! & alone"):
         within(ltl().read("a & Xb"), ["!", "&"])
 
 
