@@ -1,4 +1,4 @@
-"""Solver plugins behind one small protocol: they find answers and judge them."""
+"""Solver plugins that find answers and check them. All of them implement one small protocol."""
 
 from __future__ import annotations
 

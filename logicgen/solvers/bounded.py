@@ -1,10 +1,10 @@
-"""A SAT solver's search for words of one given shape that satisfy an LTL formula.
+"""A SAT solver's search for lassos of one given shape that satisfy an LTL formula.
 
-Shapes can be ruled out one after the other: the first that is left has the fewest positions.
+If the shapes are tried in order, the first shape with a word has the fewest positions.
 
-Source: Biere, Cimatti, Clarke, Zhu, Symbolic model checking without BDDs (TACAS 1999); the
-evaluation of until by a second round of the period is that of Latvala, Biere, Heljanko, Junttila,
-Simple bounded LTL model checking (FMCAD 2004).
+Source: Biere, Cimatti, Clarke, Zhu, Symbolic model checking without BDDs (TACAS 1999).
+The second round of the period in which `until` is evaluated comes from Latvala, Biere, Heljanko,
+Junttila, Simple bounded LTL model checking (FMCAD 2004).
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ def word_of_shape(
 ) -> list[Letter] | None:
     """Return the letters of the first word of a shape that satisfies an edge's formula, or None.
 
-    Lexicographic: by position, symbols by first occurrence, true before false; all get a value.
+    The order is lexicographic: by position, then by symbol in order of first occurrence, with true
+    before false. Every symbol gets a value.
     """
     encoding = _Encoding(graph, positions, positions - period)
     encoding.clauses.append([encoding.literal(root, 0)])
@@ -44,7 +45,7 @@ def word_of_shape(
 
 
 class _Encoding:
-    """A word's shape as clauses, in one direction: a true literal makes its formula hold there."""
+    """Clauses of the words of a shape: if a literal is true, its formula holds at its position."""
 
     def __init__(self, graph: Graph, positions: int, loop: int) -> None:
         self.graph = graph
@@ -52,7 +53,8 @@ class _Encoding:
         self.loop = loop
         self.clauses: list[list[int]] = []
         self._last = len(graph.symbols) * positions
-        # By edge, position, and whether an until may still go round the period.
+        # By edge, position, and whether an until may still continue into a second round of the
+        # period.
         self._literal: dict[tuple[int, int, bool], int] = {}
         self._pending: list[tuple[int, int, bool]] = []
 
@@ -74,7 +76,7 @@ class _Encoding:
         return literal
 
     def unfold(self) -> None:
-        """Add the clauses of all literals asked for, and of those that they ask for."""
+        """Add the clauses of all requested literals, and of the literals that these need."""
         graph, clauses, holds = self.graph, self.clauses, self.literal
         while self._pending:
             edge, i, last_round = self._pending.pop()

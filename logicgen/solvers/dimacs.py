@@ -1,4 +1,4 @@
-"""DIMACS files: problems that are solved, and answers that are verified."""
+"""DIMACS files: solve the problems in them, and verify answers to them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from logicgen.processes.pool import Failure, Pool
 from logicgen.solvers.pysat import solve_clauses
 from logicgen.syntax.clauses import CNF, read_cnf, read_model, satisfies, write_model
 
-# Bytes of a file; a device may have no end.
+# The most bytes that are read from a file, because a device may have no end.
 LONGEST = 1 << 30
 
 
@@ -24,8 +24,8 @@ def solve_files(
 ) -> Iterator[str]:
     """Yield the `s` and `v` lines of each file (`-` is standard input), with names if several.
 
-    timeout: seconds in which a file is parsed and solved; beyond them it is `s UNKNOWN`.
-    begun: called when the first file is read and can be solved.
+    timeout: seconds for parsing and solving a file. After that its line is `s UNKNOWN`.
+    begun: called when the first file has been read and can be solved.
     """
     solved = _solved(_texts(sources, begun), workers, timeout)
     for source, text in zip(sources, solved, strict=True):
@@ -60,10 +60,10 @@ def _text_solver() -> Callable[[tuple[bytes, str]], str]:
 
 
 def verify_file(source: str, answer: str) -> str:
-    """Return the verdict on an answer to a file's problem: a file of `v` lines, or their text."""
+    """Return the verdict on an answer (a file of `v` lines, or their text) to a file's problem."""
     cnf = _read(source)
     text, where = answer.encode(), "the answer (no file is called so)"
-    with suppress(OSError):  # a text that is too long is no file's name
+    with suppress(OSError):  # a long text cannot be the name of a file
         if answer == "-" or Path(answer).is_file():
             text, where = _bytes(answer), answer
     literals = read_model(text, where)

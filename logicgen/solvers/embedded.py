@@ -16,11 +16,11 @@ from logicgen.syntax.answers import Trace, literals_of
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.formula_language import propositional
 
-# Shapes up to this many positions are tried on lassos in parallel before the tableau starts.
+# Shapes with at most this number of positions are tried on lassos in parallel, before the tableau.
 PARALLEL = 3
 
-# Where the tableau's word has at most so many positions, and the formula is small enough, a word
-# with fewer is looked for shape by shape.
+# If the tableau's word has at most this number of positions, and the formula is small enough, the
+# solver searches for a word with fewer positions, shape by shape.
 SHORTENED = 12
 NODES_TIMES_POSITIONS = 1000
 
@@ -29,20 +29,20 @@ _ANYTHING = Trace((), (_ONE,))
 
 
 Found = tuple[Values, int, int, int]
-"""Truth values on lassos of one shape, the bit of one that satisfies the formula, the number of
+"""Truth values on lassos of one shape, the bit of a lasso that satisfies the formula, the number of
 positions and the length of the period."""
 
 
 class EmbeddedSolver(Solver):
     """A complete decision procedure for LTL in Python, with PySAT for propositional reasoning.
 
-    The witness is found by rules that depend on meaning and order only, never on names, hashes or
-    the heuristics of a SAT solver: the first shape (fewer positions, then shorter period) in which
-    a word is found, its first word (true before false), the literals that justify it, and of these,
-    those that are needed when the others are dropped, last first.
+    The witness depends on meaning and order only, never on names, hashes or the heuristics of a SAT
+    solver. The solver takes the first shape in which it finds a word (fewer positions, then shorter
+    periods), and the first word of that shape (true before false). It collects the literals that
+    justify the formula on that word. Then it drops every literal that is not needed, last first.
 
-    effort: number of steps, as `Effort` counts them, after which a problem is given up as
-    `unknown`; no limit if None.
+    effort: the number of steps (see `Effort`) after which the solver gives up and returns
+    `unknown`. None is no limit.
     """
 
     name: ClassVar[str] = "embedded"
@@ -54,9 +54,9 @@ class EmbeddedSolver(Solver):
         self.effort = effort
 
     def solve(self, problem: Formula) -> Solution:
-        """Return the canonical witness, or unsat; or unknown, after more steps than the effort.
+        """Return the canonical witness or `unsat`; `unknown` if the effort is spent.
 
-        Raises LogicgenError if the problem is no LTL formula.
+        Raises LogicgenError if the problem is not an LTL formula.
         """
         try:
             return self._solution(problem, Effort.of(self.effort))
@@ -79,10 +79,10 @@ class EmbeddedSolver(Solver):
         return Solution.sat(_trace(graph, literals, positions, loop))
 
     def check(self, problem: Formula, answer: Trace) -> Verdict:
-        """Return `correct` if all words of the trace satisfy the formula; exact for any positions.
+        """Return `correct` if all words of the trace satisfy the formula. Exact for any positions.
 
-        `invalid` if a position is unsatisfiable, `unknown` as in `solve`. Raises LogicgenError for
-        an unknown operator.
+        Returns `invalid` if a position is unsatisfiable, and `unknown` if the effort is spent.
+        Raises LogicgenError for an unknown operator.
         """
         try:
             return self._verdict(problem, answer, Effort.of(self.effort))
@@ -90,10 +90,11 @@ class EmbeddedSolver(Solver):
             return Verdict.UNKNOWN
 
     def counterexample(self, problem: Formula, answer: Trace) -> Trace | None:
-        """Return a trace whose words falsify a formula and of which the answer has one, or None.
+        """Return a trace that overlaps the answer and falsifies the formula, or None.
 
-        It has the literals of `falsifying_word` that falsify the formula. None, too, after more
-        steps than the effort. Positions are satisfiable.
+        It consists of the literals of `falsifying_word` that falsify the formula. Returns None if
+        the answer is right, or if the effort is spent. The answer's positions have to be
+        satisfiable.
         """
         graph = Graph()
         root = graph.add(problem) ^ 1
@@ -109,7 +110,7 @@ class EmbeddedSolver(Solver):
     def falsifying_word(self, problem: Formula, answer: Trace) -> Word | None:
         """Return the first word of the answer that the tableau finds to falsify a formula, or None.
 
-        None, too, after more steps than the effort. Positions are satisfiable.
+        Returns None as well if the effort is spent. The positions have to be satisfiable.
         """
         graph = Graph()
         root = graph.add(problem) ^ 1
@@ -128,7 +129,7 @@ class EmbeddedSolver(Solver):
     def _falsifying(
         self, graph: Graph, root: int, answer: Trace
     ) -> tuple[list[Letter], int] | None:
-        """Return letters and period of a word of the answer that satisfies `root`, if there is."""
+        """Return letters and period of a word of the answer that satisfies `root`, or None."""
         letters = [graph.add(position) for position in answer.positions]
         if root == FALSE:
             return None
@@ -152,7 +153,7 @@ class EmbeddedSolver(Solver):
                 others.append(position)
                 continue
             for name, value in values.items():
-                if name in number:  # a symbol that does not occur does no harm
+                if name in number:  # other symbols do not affect the formula
                     literals[place, number[name]] = value == "1"
         if root <= 1 and not others:
             return Verdict.CORRECT if root == TRUE else Verdict.INCORRECT
@@ -177,7 +178,7 @@ class EmbeddedSolver(Solver):
         if len(letters) <= SHORTENED and len(nodes) * len(letters) <= NODES_TIMES_POSITIONS:
             for shape in shapes(1, len(letters)):
                 if shape[0] <= PARALLEL and exhaustive(len(graph.symbols), shape[0]):
-                    continue  # ruled out above
+                    continue  # this shape was ruled out before
                 first = word_of_shape(graph, root, *shape, effort)
                 if first is not None:
                     return _single(graph, nodes, first, shape[1])
@@ -187,7 +188,7 @@ class EmbeddedSolver(Solver):
 def _check_any(
     shape: TraceShape, answer: Trace, others: list[Formula], literals: Literals
 ) -> Verdict:
-    """Return the verdict on a trace of which some positions are no conjunctions of literals."""
+    """Return the verdict on a trace with positions that are not conjunctions of literals."""
     for position in others:
         propositional().check_operators(position)
     graph = shape.graph
@@ -224,7 +225,7 @@ def _single(graph: Graph, nodes: list[int], letters: list[Letter], period: int) 
 
 
 def _rolled(stem: list[Letter], period: list[Letter]) -> tuple[list[Letter], int]:
-    """Return the letters of the word with the shortest period and stem, and the period's length."""
+    """Return the letters of a word with the shortest period and stem, and the period's length."""
     for length in range(1, len(period)):
         if len(period) % length == 0 and period == period[:length] * (len(period) // length):
             period = period[:length]

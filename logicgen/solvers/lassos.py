@@ -1,8 +1,9 @@
 """LTL on many lassos at once: one integer per subformula and position, one bit per lasso.
 
-All lassos of a run have the same shape: `positions` letters, of which the last is followed by
-number `loop` again. `evaluate` gives truth values of words; `evaluate_known`, for one symbolic
-trace, what is certain where only some symbols of some positions are known (Kleene's three values).
+All lassos of a run have the same shape: `positions` letters; after the last letter, the word
+continues with letter number `loop`. `evaluate` returns truth values on words. `evaluate_known`
+takes one symbolic trace, in which only some values are known. It returns the truth values that are
+certain (Kleene's three-valued logic).
 """
 
 from __future__ import annotations
@@ -13,24 +14,24 @@ from random import Random
 from logicgen.solvers.ltl_graph import AND, NEXT, SYMBOL, UNTIL, Graph
 from logicgen.solvers.truth_table import table_columns
 
-# Enough lassos that a formula which many satisfy is rarely missed, few enough that an operation on
-# the integers costs little more than one on a machine word.
+# Many lassos find nearly every formula that many words satisfy. Few lassos keep an operation on
+# these integers nearly as fast as on a machine word.
 LANES = 1024
 _BITS = LANES.bit_length() - 1
 
 Columns = list[list[int]]
-"""By symbol, then position: in which lassos the symbol is true there."""
+"""By symbol, then position: the lassos in which the symbol is true at the position."""
 
 Values = list[list[int] | None]
-"""By edge of a graph, then position: in which lassos the formula holds; None if not needed."""
+"""By edge of a graph, then position: the lassos in which the formula holds; None if not needed."""
 
 
 @cache
 def all_or_some(symbols: int, positions: int) -> tuple[Columns, int]:
     """Return the letters of all lassos over the symbols, or of LANES random ones if there are more.
 
-    Returns columns and the integer of all lassos. The first lasso has everything true; the random
-    ones are the same on every machine.
+    The result is the columns, and the integer with a bit for each lasso. In the first lasso all
+    symbols are true. The random lassos are the same on every machine.
     """
     bits = symbols * positions
     if exhaustive(symbols, positions):
@@ -43,16 +44,16 @@ def all_or_some(symbols: int, positions: int) -> tuple[Columns, int]:
 
 
 def exhaustive(symbols: int, positions: int) -> bool:
-    """Return whether `all_or_some` gives all lassos."""
+    """Return whether `all_or_some` returns all lassos."""
     return symbols * positions <= _BITS
 
 
 def evaluate(
     graph: Graph, nodes: list[int], columns: Columns, positions: int, loop: int, full: int
 ) -> Values:
-    """Return the truth values of `nodes` (operands first) on words; `full` has all lassos.
+    """Return the truth values of `nodes` (operands first) on words. `full` has all lassos.
 
-    Columns of symbols that do not occur among the nodes may be anything.
+    Columns of symbols that are not among the nodes may have any values.
     """
     kind, left, right = graph.kind, graph.left, graph.right
     values: Values = [None] * (2 * len(kind))
@@ -106,10 +107,11 @@ def evaluate_known(
     positions: int,
     loop: int,
 ) -> list[list[int]]:
-    """Return, by edge and position, what holds whatever the unknown symbols are at each visit.
+    """Return the truth values that are certain, by edge and position.
 
-    `known` gives, by symbol, where it is known to be true and to be false (1). Operators are
-    evaluated on what is known of their operands alone, so that not everything certain is found.
+    `known` lists, by symbol, the positions where it is known to be true, and to be false (1). An
+    unknown symbol may have a different value at each visit. Each operator is evaluated on the
+    certain values of its operands alone, so some certain values are not found.
     """
     kind, left, right = graph.kind, graph.left, graph.right
     certain: list[list[int]] = [[]] * (2 * len(kind))

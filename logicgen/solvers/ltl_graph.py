@@ -1,12 +1,11 @@
 """LTL formulas as small graphs: five kinds of nodes, negation on the edges, folded while built.
 
-A node is a symbol, `&`, `^`, `X` or `U`; every other operator is one of these with negations. An
-edge is `2 * node + 1` where it negates and `2 * node` where it does not, so `edge ^ 1` is the
-negation. Node 0 is the constant true. Equal parts are one node, and a part that simple laws make
-constant or equal to another part never becomes a node, which settles most unsatisfiable formulas of
-random data sets before anything else starts.
-
-Nodes are numbered as they first occur, operands before operators: names do not matter.
+A node is a symbol, `&`, `^`, `X` or `U`. All other operators are expressed by these and negations.
+An edge is `2 * node + 1` if it negates, otherwise `2 * node`. So `edge ^ 1` is the negation. Node 0
+is the constant true. Equal subformulas share a node. Simple laws replace a subformula that is
+constant or equal to another subformula; it never becomes a node. This alone decides most
+unsatisfiable formulas of random data sets.
+Nodes are numbered in order of first occurrence, operands before operators. Names do not matter.
 """
 
 from __future__ import annotations
@@ -17,16 +16,16 @@ from logicgen.syntax.formula import Formula
 SYMBOL, AND, XOR, NEXT, UNTIL = range(5)
 TRUE, FALSE = 0, 1
 
-# Laws that move an operator out of two operands look at most so deep, so that nothing overflows.
+# Laws that move an operator out of its operands look at most this deep, to limit the recursion.
 DEPTH = 50
 
 
 class Graph:
-    """A graph of nodes that any number of formulas share."""
+    """A graph of nodes, which any number of formulas can share."""
 
     def __init__(self) -> None:
-        self.kind = [SYMBOL]  # by node, SYMBOL, AND, XOR, NEXT or UNTIL
-        # By node, the edges to its operands; for a symbol its number, for NEXT twice the same edge.
+        self.kind = [SYMBOL]  # by node: SYMBOL, AND, XOR, NEXT or UNTIL
+        # By node, the edges to its operands. A symbol has its number, NEXT has the same edge twice.
         self.left, self.right = [-1], [-1]
         self.symbols: list[str] = []  # names by number, in order of first occurrence
         self._nodes: dict[tuple[int, int, int], int] = {}
@@ -85,7 +84,7 @@ class Graph:
         return self._node(AND, a, b)
 
     def implies(self, a: int, b: int) -> bool:
-        """Return whether a law that looks at only one node says that `a` implies `b`."""
+        """Return whether a law that looks at only one node shows that `a` implies `b`."""
         node = a >> 1
         kind = self.kind[node]
         if kind == AND:
@@ -139,7 +138,7 @@ class Graph:
         return self._node(UNTIL, a, b)
 
     def _last_goal(self, b: int) -> int:
-        """Return the `d` of `c U d`, and so on: F(c U d) is F d."""
+        """Return `d` of `c U d`, repeatedly: F(c U d) is F d."""
         while self.kind[b >> 1] == UNTIL and not b & 1 and self.left[b >> 1] != TRUE:
             b = self.right[b >> 1]
         return b
@@ -161,7 +160,7 @@ class Graph:
         return bool(c & 1) and kind[c >> 1] == UNTIL and left[c >> 1] == TRUE
 
     def add(self, formula: Formula) -> int:
-        """Return the edge to a formula; raise LogicgenError if it is not one of LTL."""
+        """Return the edge to a formula. Raises LogicgenError if it is not an LTL formula."""
         if not formula.operands:
             return self._leaf(formula.token)
         done: dict[Formula, int] = {}
@@ -169,7 +168,7 @@ class Graph:
         while todo:
             node = todo[-1]
             operands = node.operands
-            # Most operands are leaves, which need no turn of their own.
+            # Most operands are leaves, which can be added at once.
             first = operands[0]
             a = done.get(first)
             if a is None:

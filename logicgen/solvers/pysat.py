@@ -1,4 +1,4 @@
-"""Propositional problems by a SAT solver, through PySAT."""
+"""Propositional problems, solved by a SAT solver of PySAT."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from logicgen.syntax.formula import Formula
 
 
 class PySATSolver(Solver):
-    """A SAT solver on the Tseitin encoding; its witness is that of `TruthTableSolver`.
+    """A SAT solver on the Tseitin encoding. Its witness is the same as `TruthTableSolver` gives.
 
-    effort: number of steps, as `Effort` counts them, after which a problem is given up as
-    `unknown`; no limit if None.
+    effort: the number of steps (see `Effort`) after which the solver gives up and returns
+    `unknown`. None is no limit.
     """
 
     name: ClassVar[str] = "pysat"
@@ -28,7 +28,7 @@ class PySATSolver(Solver):
         self.effort = effort
 
     def solve(self, problem: Formula) -> Solution:
-        """Return the canonical witness, or unsat; or unknown, after more steps than the effort."""
+        """Return the canonical witness or `unsat`; `unknown` if the effort is spent."""
         try:
             return self._solution(problem, Effort.of(self.effort))
         except EffortError as error:
@@ -38,7 +38,8 @@ class PySATSolver(Solver):
         symbols, root, clauses = tseitin_encoding(problem)
         with SatEngine(clauses, effort=effort) as engine:
             before = list(range(1, len(symbols) + 1))
-            # All true is the first candidate; the engine is asked only where it fails.
+            # The first candidate makes all symbols true. The engine is called only if it is no
+            # model.
             if not engine.solve([root, *before]):
                 found = first_model(engine, len(symbols), [root])
                 if found is None:
@@ -53,7 +54,7 @@ class PySATSolver(Solver):
         return Solution.sat(Assignment(literals))
 
     def check(self, problem: Formula, answer: Assignment) -> Verdict:
-        """Return `correct` if every completion satisfies the formula; `unknown` as in `solve`."""
+        """Return `correct` if every completion satisfies the formula, `unknown` as `solve` does."""
         if answer.is_contradictory:
             return Verdict.INVALID
         _, clauses, assumed = _falsifying(problem, answer)
@@ -64,9 +65,9 @@ class PySATSolver(Solver):
                 return Verdict.UNKNOWN
 
     def counterexample(self, problem: Formula, answer: Assignment) -> Assignment | None:
-        """Return the first total assignment of an answer that falsifies a formula; None if none.
+        """Return the first total assignment of an answer that falsifies a formula, or None.
 
-        Its symbols are those of the formula. None, too, after more steps than the effort.
+        It has values for the symbols of the formula. None also means that the effort is spent.
         """
         symbols, clauses, assumed = _falsifying(problem, answer)
         with SatEngine(clauses, effort=Effort.of(self.effort)) as engine:
@@ -82,12 +83,12 @@ class PySATSolver(Solver):
 def _falsifying(
     problem: Formula, answer: Assignment
 ) -> tuple[tuple[str, ...], list[list[int]], list[int]]:
-    """Return symbols, clauses and assumptions whose models agree with an answer and falsify it."""
+    """Return symbols, clauses and assumptions of the models that agree with and falsify."""
     symbols, root, clauses = tseitin_encoding(problem)
     variable = {name: i for i, name in enumerate(symbols, start=1)}
     assumed = [-root]
     for name, value in answer.literals:
-        if name in variable:  # a symbol that does not occur does no harm
+        if name in variable:  # other symbols do not affect the formula
             assumed.append(variable[name] if value else -variable[name])
     return symbols, clauses, assumed
 
@@ -95,12 +96,12 @@ def _falsifying(
 def solve_clauses(clauses: Sequence[Sequence[int]]) -> list[int] | None:
     """Return a model of a set of clauses, or None if it is unsatisfiable.
 
-    It has a literal for every variable that occurs, and is the first that the engine finds.
+    The model has a literal for every variable that occurs. It is the first that the engine finds.
     """
     variables = sorted({abs(literal) for clause in clauses for literal in clause})
-    if not all(clauses):  # an empty clause is false, which not every engine notices
+    if not all(clauses):  # an empty clause is false; some engines ignore it
         return None
-    # Engines allocate up to the highest number, so the numbers are made dense.
+    # Engines allocate memory up to the highest number, so the variables are numbered anew.
     dense = {variable: i for i, variable in enumerate(variables, start=1)}
     dense |= {-variable: -i for variable, i in dense.items()}
     with SatEngine([[dense[n] for n in clause] for clause in clauses], STRONG_ENGINE) as engine:
@@ -110,7 +111,7 @@ def solve_clauses(clauses: Sequence[Sequence[int]]) -> list[int] | None:
     return [variable if dense[variable] in true else -variable for variable in variables]
 
 
-# How a binary operator is an `&` or a `^` of literals: signs of the result and of both operands.
+# A binary operator as `&` or `^` of literals: the signs of the result and of both operands.
 _CONJUNCTIONS = {"&": (1, 1, 1), "|": (-1, -1, -1), "->": (-1, 1, -1)}
 _EXCLUSIVE = {"^": 1, "<->": -1}
 
@@ -118,15 +119,15 @@ _EXCLUSIVE = {"^": 1, "<->": -1}
 def tseitin_encoding(formula: Formula) -> tuple[tuple[str, ...], int, list[list[int]]]:
     """Return the Tseitin encoding of a formula: symbols, root literal, clauses.
 
-    Symbol number i (from 0, by first occurrence) is variable i + 1. The root or its negation can be
-    assumed. Raises LogicgenError for an operator or a constant that is not propositional.
+    Symbol number i (from 0, by first occurrence) is variable i + 1. The root literal can be
+    assumed, or its negation. Raises LogicgenError for an operator or constant of another logic.
     """
     symbols = formula.symbols
     literal = {Formula(name): i for i, name in enumerate(symbols, start=1)}
     last = len(symbols)
     clauses: list[list[int]] = []
     todo = [formula]
-    while todo:  # not `fold`, which numbers left operands first: an effort depends on the numbers
+    while todo:  # `fold` would number left operands first, and an effort depends on the numbers
         node = todo[-1]
         operands = node.operands
         missing = [operand for operand in operands if operand not in literal]
@@ -145,7 +146,7 @@ def tseitin_encoding(formula: Formula) -> tuple[tuple[str, ...], int, list[list[
 
 
 def _define(variable: int, token: str, operands: list[int], clauses: list[list[int]]) -> int:
-    """Add the clauses of a variable for an operator or a constant; return the literal for it."""
+    """Add the clauses of a variable for an operator or constant. Return the literal for it."""
     if token in _CONJUNCTIONS:
         sign, first, second = _CONJUNCTIONS[token]
         a, b = first * operands[0], second * operands[1]

@@ -1,9 +1,10 @@
-"""Which solver plugins are registered, what each says of itself, and how it is called.
+"""The registered solver plugins: their properties, and how they are called.
 
-Solvers of other packages, and those that need a time limit, run in processes of their own. Whatever
-such a plugin does (raises, prints, ends its process, goes on for ever, returns anything), it costs
-one problem, whose result is `unknown` with its name. A witness of another package's solver counts
-once one of ours has checked it. That a problem has none, and verdicts, have to be believed.
+Solvers of other packages, and solvers that need a time limit, run in separate processes. If such a
+plugin raises, prints, ends its process, never returns or returns a wrong value, only one problem is
+lost. Its result is `unknown`, with the name of the solver. Witnesses of other packages' solvers are
+checked by a solver of logicgen. Their results without a witness, and their verdicts, are not
+checked.
 """
 
 from __future__ import annotations
@@ -25,28 +26,28 @@ from logicgen.syntax.formula import Formula
 
 @cache
 def solver_plugins() -> dict[str, EntryPoint]:
-    """Return every registered solver plugin by name; nothing is imported yet."""
+    """Return every registered solver plugin by name. Nothing is imported yet."""
     return plugins("logicgen.solvers")
 
 
 @dataclass(frozen=True)
 class PluginFacts:
-    """The logic and the line of a plugin, and why it cannot run here."""
+    """The logic and the description of a plugin, and the reason if it cannot run here."""
 
     logic: str = ""
     about: str = ""
-    missing: str = ""  # what to install
+    missing: str = ""  # how to install a missing dependency
     limit: str = "seconds"  # as `Solver.limit`
-    broken: str = ""  # what is wrong with it
+    broken: str = ""  # the fault, if the plugin is broken
 
     @property
     def state(self) -> str:
-        """Return `available`, what to install, or what is wrong."""
+        """Return `available`, the dependency to install, or the fault."""
         return f"broken: {self.broken}" if self.broken else self.missing or "available"
 
     @property
     def line(self) -> str:
-        """Return logic and description, with what to install, or what is wrong."""
+        """Return logic and description, with the dependency to install or the fault."""
         if self.broken:
             return self.state
         missing = f" (not available: {self.missing})" if self.missing else ""
@@ -54,7 +55,7 @@ class PluginFacts:
 
 
 def facts_of(load: Callable[[], Any]) -> PluginFacts:
-    """Return the facts of the class that `load` returns, whatever it raises or is."""
+    """Return the facts of the class that `load` returns. Catches every exception."""
     try:
         plugin = load()
         missing = plugin.missing()
@@ -70,32 +71,32 @@ def facts_of(load: Callable[[], Any]) -> PluginFacts:
 
 
 def in_words(error: BaseException) -> str:
-    """Return an exception in one line, whatever it is."""
+    """Return a description of any exception, in one line."""
     try:
         text = str(error)
-    except Exception:  # the error is a plugin's, and so is what makes its text
+    except Exception:  # a plugin's exception may fail to produce its text
         text = "which says nothing"
     return f"{type(error).__name__}: {in_line((text.splitlines() or [''])[0])}"
 
 
 def in_line(text: str) -> str:
-    """Return a text in one line that is not too long."""
+    """Return a text in one line, cut to a maximum length."""
     return " ".join(text[:1000].split())[:300]
 
 
 Question = tuple[Literal["solve", "check"], Formula, Any]
 
-# Seconds in which a package has to say what its solver is.
+# Seconds in which another process has to return the facts of a plugin.
 PATIENCE = 30.0
 
 WITNESS: dict[str, Any] = {"propositional": Assignment, "ltl": Trace}
 
 
 class SeparateSolver(Solver):
-    """A registered solver, called in a process of its own.
+    """A registered solver, called in a separate process.
 
-    judge: of its witnesses; None believes them.
-    seconds: after which a problem is given up as `unknown`; None is no limit.
+    judge: checks its witnesses. If it is None, they are not checked.
+    seconds: the limit for a problem, after which the result is `unknown`. None is no limit.
     """
 
     name: str  # type: ignore[misc]
@@ -111,7 +112,7 @@ class SeparateSolver(Solver):
         self._pool: Pool[Question, Any] = Pool(_serving, (name, logic), count=count)
 
     def solve(self, problem: Formula) -> Solution:
-        """Return its solution, `unknown` where it failed or its witness is wrong."""
+        """Return the plugin's solution; `unknown` if it failed or its witness is wrong."""
         found = self._asked("solve", problem)
         if isinstance(found, Failure):
             return self._unknown(found.reason)
@@ -121,10 +122,10 @@ class SeparateSolver(Solver):
         if text is None:
             return Solution(status, reason=reason)
         try:
-            # As a text, in which only what the language has can be said.
+            # A text in prefix notation cannot contain anything but a value of the language.
             witness = WITNESS[self.logic].read_prefix(text)
             if strangers := set(witness.symbols) - set(problem.symbols):
-                raise LogicgenError(f"{min(strangers)} is no symbol of the problem")
+                raise LogicgenError(f"{min(strangers)} is not a symbol of the problem")
             if self._judge and not self._judge.check(problem, witness).is_right:
                 return self._unknown("a witness that does not satisfy the problem")
         except LogicgenError as error:
@@ -144,7 +145,7 @@ class SeparateSolver(Solver):
 
 
 def _serving(name: str, logic: str) -> Callable[[Question], Any]:
-    """Return the function that asks the plugin, in its process."""
+    """Return the function that calls the plugin, in its process."""
     try:
         plugin = solver_plugins()[name].load()()
     except Exception as error:
@@ -157,8 +158,8 @@ def _serving(name: str, logic: str) -> Callable[[Question], Any]:
                 return _plain(plugin.solve(problem), WITNESS[logic])
             return Verdict(plugin.check(problem, answer))
         except MemoryError:
-            raise  # which the worker reports
-        except BaseException as error:  # also what ends a process
+            raise  # the worker reports it
+        except BaseException as error:  # includes exceptions that end a process
             return Failure(in_words(error))
 
     return ask
@@ -167,13 +168,13 @@ def _serving(name: str, logic: str) -> Callable[[Question], Any]:
 def _plain(found: Any, kind: Any) -> tuple[Status, str | None, str]:
     """Return status, witness in prefix notation, and reason of a solution.
 
-    Raises TypeError or ValueError where it is none.
+    Raises TypeError or ValueError if the value is not a valid solution.
     """
     if not isinstance(found, Solution):
         raise TypeError(f"solve returned a {type(found).__name__}, not a Solution")
     status, reason = Status(found.status), in_line(str(found.reason))
     if status is Status.INVALID:
-        raise ValueError("solve returned the status invalid, which is for what does not parse")
+        raise ValueError("solve returned the status invalid, which is only for unreadable problems")
     if status is not Status.SAT:
         return status, None, reason
     if found.witness is None:
@@ -187,9 +188,9 @@ def _plain(found: Any, kind: Any) -> tuple[Status, str | None, str]:
 
 @cache
 def foreign_facts(name: str) -> PluginFacts:
-    """Return the facts of a plugin, which are asked for in another process, where it is imported.
+    """Return the facts of a plugin, which is imported in another process.
 
-    Nothing that it does while it is imported can then end or disturb this one.
+    So its import can neither end nor disturb this process.
     """
     try:
         with Pool[str, PluginFacts](_describing) as pool:
@@ -204,12 +205,12 @@ def _describing() -> Callable[[str], PluginFacts]:
 
 
 JUDGE = {"propositional": "pysat", "ltl": "embedded"}
-"""Who checks the witnesses of other packages' solvers, by logic."""
+"""The solver that checks the witnesses of other packages' solvers, by logic."""
 
 
 @cache
 def solver_facts(name: str) -> PluginFacts:
-    """Return what a registered plugin says of itself, or why it is broken."""
+    """Return the properties of a registered plugin, or why it is broken."""
     point = solver_plugins()[name]
     if is_own(point):
         return facts_of(point.load)
@@ -220,10 +221,10 @@ def solver_facts(name: str) -> PluginFacts:
 def load_solver(
     name: str, logic: str, effort: int | None = None, seconds: float | None = None
 ) -> Solver:
-    """Return the solver plugin, made once; raise LogicgenError if unknown, missing or unfit.
+    """Return a solver plugin (cached). Raises LogicgenError if it is unknown, missing or unfit.
 
-    effort, seconds: where to give up, for a solver that counts its steps, and for one that may not
-    end and does not (`Solver.limit`).
+    effort: the number of steps after which a solver gives up, if it counts steps.
+    seconds: the limit for a problem, if the solver may not end by itself (see `Solver.limit`).
     """
     plugins = solver_plugins()
     if name not in plugins:

@@ -1,4 +1,4 @@
-"""SAT engines of PySAT that answer Ctrl-C, and can be given an effort."""
+"""SAT engines of PySAT that react to Ctrl-C and can have a limited effort."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from threading import Lock, Thread
 import pysolvers
 from pysat.solvers import Solver as PySATEngine
 
-# The fastest of PySAT's solvers to start and stop, which decides the time of a million formulas.
+# The solver of PySAT that starts and stops fastest, which matters most for a million formulas.
 ENGINE = "minisat22"
 
-# Simplifies clauses while it searches, which pays for one problem of a hundred thousand clauses.
+# Simplifies clauses during the search, which pays off for one problem of 100,000 clauses.
 STRONG_ENGINE = "cadical153"
 
-# Conflicts of a search that nothing interrupts: a tenth of a second where they are hard to find.
+# Conflicts in a search without interruption. They take 0.1 s if conflicts are hard to find.
 SHORT = 1_000
 
-# Conflicts after which the strong engine looks up: with more pieces it would take longer in all.
+# Conflicts between two checks for a signal in the strong engine. Fewer would take longer in all.
 PIECE = 5_000
 
 NO_LIMIT = 1 << 62
 
 
 class EffortError(Exception):
-    """The search for an answer has taken more steps than it was given; the message says so."""
+    """The search has spent its effort. The message contains the number of steps."""
 
 
 class Effort:
-    """Steps that a search may take: calls of its SAT engines, and conflicts that these run into.
+    """A number of steps that a search may take: calls of its SAT engines, and their conflicts.
 
-    Unlike seconds, they are the same on a fast and on a slow machine.
+    Unlike seconds, steps are the same on a fast and on a slow machine.
     """
 
     def __init__(self, steps: int) -> None:
@@ -38,24 +38,25 @@ class Effort:
 
     @staticmethod
     def of(steps: int | None) -> Effort | None:
-        """Return the effort of a number of steps; None, for no limit, of None."""
+        """Return the effort of this number of steps. Without a number, return None: no limit."""
         return None if steps is None else Effort(steps)
 
     def spend(self, steps: int) -> None:
-        """Take steps from those that are left. Raises EffortError if there are not so many."""
+        """Use up this number of steps. Raises EffortError if fewer are left."""
         self.left -= steps
         if self.left < 0:
             raise EffortError(f"more than {self.steps:,} steps of search")
 
 
 class SatEngine(PySATEngine):  # type: ignore[misc]
-    """A SAT engine with clauses, to be used as a context manager or deleted.
+    """A SAT engine with clauses. Use it as a context manager, or call `delete`.
 
-    PySAT's own answer to SIGINT, which it gives in the main thread, leaves native code by a jump,
-    whatever that code holds: the process may crash, or wait for ever for a lock of malloc. So that
-    answer is never asked for: the last numbers of native calls say that this is another thread, and
-    that Python is kept. A short search ends by itself; a long one runs in a thread, while the one
-    that asked waits for it and can be interrupted. The engine's searches spend `effort`.
+    In the main thread, PySAT installs its own handler of SIGINT. The handler jumps out of native
+    code, whatever that code holds, so the process may crash or wait for ever for a lock of malloc.
+    This class prevents that. The last two arguments of its native calls are `main_thread=0`, so
+    that PySAT installs no handler, and `expect_interrupt=0`, which keeps Python's global lock. A
+    short search is not interrupted. A long search runs in a thread; the caller waits for it and
+    can be interrupted. Searches spend `effort`.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class SatEngine(PySATEngine):  # type: ignore[misc]
     ) -> None:
         self._effort, self._conflicts = effort, 0
         self._strong = name == STRONG_ENGINE
-        self._busy = Lock()  # while a thread searches
+        self._busy = Lock()  # held while a thread searches
         super().__init__(name=name, bootstrap_with=clauses)
         self._allow(SHORT)
 
@@ -75,9 +76,9 @@ class SatEngine(PySATEngine):  # type: ignore[misc]
         if self._effort is not None:
             self._effort.spend(1)
         found = None
-        if not self._strong:  # which takes long anyway
+        if not self._strong:  # the strong engine always runs in a thread
             found = pysolvers.minisat22_solve_lim(self.solver.minisat, assumptions, 0, 0)
-            self.solver.status = found  # without which it gives no model
+            self.solver.status = found  # PySAT returns a model only if this is set
             self._spend()
         while found is None:
             found = self._solve_in_a_thread(assumptions)
@@ -86,32 +87,32 @@ class SatEngine(PySATEngine):  # type: ignore[misc]
         return bool(found)
 
     def propagate(self, assumptions: Sequence[int] = ()) -> tuple[bool, list[int]]:
-        """Return whether unit propagation meets no conflict, and what literals it implies."""
+        """Return whether unit propagation meets no conflict, and the literals that it implies."""
         found, implied = pysolvers.minisat22_propagate(self.solver.minisat, assumptions, 0, 0)
         return bool(found), list(implied or ())
 
     def delete(self) -> None:
-        """Free the native memory, after the end of a search that was left in its thread."""
+        """Free the native memory. If a thread still searches, wait for its end."""
         self._stop()
         with self._busy:
             super().delete()
 
     def _solve_in_a_thread(self, assumptions: Sequence[int]) -> bool | None:
-        """Return whether the clauses can be satisfied, or None if that is still open."""
-        # The strong engine cannot be stopped, so it searches piece by piece. It goes on where it
-        # was; the other one would begin to forget what it has learnt.
+        """Return whether the clauses can be satisfied, or None if that is not yet known."""
+        # The strong engine cannot be stopped, so it searches in pieces and continues each time. The
+        # other engine would forget a part of its learned clauses between pieces.
         self._allow(PIECE if self._strong else NO_LIMIT)
         found: list[bool | None] = []
 
         def search() -> None:
             with self._busy:
-                if self.solver is not None:  # it is None after the engine was deleted
+                if self.solver is not None:  # None after the engine was deleted
                     found.append(self.solver.solve_limited(assumptions, expect_interrupt=True))
 
         thread = Thread(target=search, daemon=True)
         thread.start()
         while thread.is_alive():
-            thread.join(0.1)  # the system may give a signal to any thread, which wakes no other
+            thread.join(0.1)  # wake up regularly: a signal to another thread does not wake this one
         return found[0]
 
     def _stop(self) -> None:
@@ -119,13 +120,13 @@ class SatEngine(PySATEngine):  # type: ignore[misc]
             self.solver.interrupt()
 
     def _allow(self, conflicts: int) -> None:
-        """Let the next search run into so many conflicts, within the effort."""
+        """Set the number of conflicts of the next search, within the effort."""
         if self._effort is not None:
-            conflicts = min(conflicts, self._effort.left + 1)  # a budget of 0 would be none
+            conflicts = min(conflicts, self._effort.left + 1)  # 0 would mean no limit
         self.solver.conf_budget(conflicts)
 
     def _spend(self) -> None:
-        """Spend the conflicts since this was last called. Raises EffortError."""
+        """Spend the conflicts since the last call. Raises EffortError."""
         if self._effort is not None:
             before, self._conflicts = self._conflicts, self.solver.accum_stats()["conflicts"]
             self._effort.spend(self._conflicts - before)

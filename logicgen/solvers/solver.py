@@ -1,4 +1,4 @@
-"""The protocol that every decision procedure follows, and the results that it returns."""
+"""The protocol of every decision procedure, and the results that it returns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Verdict(StrEnum):
     EXACT = "exact"  # correct, and equal to the stored answer
     CORRECT = "correct"
     INCORRECT = "incorrect"
-    INVALID = "invalid"  # does not parse, or denotes nothing
+    INVALID = "invalid"  # does not parse, or cannot be satisfied
     UNKNOWN = "unknown"  # a limit was reached
 
     @property
@@ -23,7 +23,7 @@ class Verdict(StrEnum):
 
     @property
     def reward(self) -> float | None:
-        """Return 1.0 for a right answer, 0.0 for a wrong one, None where that is not known."""
+        """Return 1.0 for a right answer, 0.0 for a wrong answer, None if that is unknown."""
         return None if self is Verdict.UNKNOWN else float(self.is_right)
 
 
@@ -38,7 +38,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Solution:
-    """A status, the witness where it is `sat`, and perhaps the reason where it is anything else."""
+    """A status, the witness if it is `sat`, and perhaps the reason if it is not."""
 
     status: Status
     witness: Any = None
@@ -51,7 +51,7 @@ class Solution:
 
     @staticmethod
     def unsat(reason: str) -> Solution:
-        """Return a solution that says why there is no witness."""
+        """Return a solution without a witness, with the reason."""
         return Solution(Status.UNSAT, reason=reason)
 
 
@@ -61,27 +61,29 @@ UNSAT = Solution(Status.UNSAT)
 class Solver(Protocol):
     """A decision procedure for one logic.
 
-    Plugins register a class that needs no constructor arguments in the entry-point group
-    `logicgen.solvers`. A solver runs until it is done, or has spent its effort if it was made with
-    one: time and memory limits are enforced by whoever runs it, in a process that can be killed
-    (`logicgen.processes`), because native code does not answer signals. It must be deterministic,
-    and renaming a problem's symbols must rename its witness and change nothing else.
+    A plugin is a class without required constructor arguments, registered in the entry-point group
+    `logicgen.solvers`. A solver must be deterministic. Renaming the symbols of a problem must
+    rename its witness and change nothing else.
+
+    A solver runs until it is done or its effort is spent. The caller enforces limits of time and
+    memory in a process that can be killed (`logicgen.processes`), because native code does not
+    react to signals.
     """
 
     name: ClassVar[str]
     logic: ClassVar[str]  # "propositional" or "ltl"
-    about: ClassVar[str]  # one line for `logicgen list solvers`
-    # What ends a search that takes too long: a count of its steps (the argument `effort` of its
-    # constructor), a clock, or "nothing" for a solver that always ends soon.
+    about: ClassVar[str]  # one line for `logicgen list solvers`.
+    # The limit of a long search: "effort" (a number of steps, an argument of the constructor),
+    # "seconds", or "nothing" for a solver that always ends soon.
     limit: ClassVar[Literal["effort", "seconds", "nothing"]] = "seconds"
 
     @classmethod
     def missing(cls) -> str | None:
-        """Return None if the solver can run here, else what to install."""
+        """Return the dependency to install, or None if the solver can run here."""
         return None
 
     def solve(self, problem: Any) -> Solution:
-        """Return a solution with a witness, or one that says that there is none."""
+        """Return a solution with a witness, or with a status that excludes a witness."""
 
     def check(self, problem: Any, answer: Any) -> Verdict:
-        """Return `correct`, `incorrect` or `invalid`; the task decides whether it is `exact`."""
+        """Return `correct`, `incorrect` or `invalid`. The task decides whether it is `exact`."""

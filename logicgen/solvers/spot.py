@@ -1,8 +1,8 @@
-"""LTL by Spot, where its Python bindings are installed (any version from 2.10).
+"""LTL by Spot, if its Python bindings are installed (version 2.10 or newer).
 
-A witness is an accepting run of Spot's translation, simplified by Spot, so that a recipe can ask
-for data of the kind that the models of the literature were trained on. Symbols are given to Spot as
-`p0`, `p1`, ... in order of first occurrence.
+A witness is an accepting run of Spot's translation, simplified by Spot. So a recipe can request
+data like the training data in the literature. Spot gets the symbols as `p0`, `p1`, ... in order of
+first occurrence.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ class SpotSolver(Solver):
 
     @classmethod
     def missing(cls) -> str | None:
-        """Return how to get Spot where it is not installed, or why the installed one is no use."""
+        """Return how to get Spot if it is missing, or why the installed Spot cannot be used."""
         try:
             import spot
         except ModuleNotFoundError as error:
             if error.name == "spot":
                 return f"Spot is not installed: {HOW}"
             return f"the package spot cannot be imported ({error}): {HOW}"
-        except Exception as error:  # a broken installation, or whatever another package does
+        except Exception as error:  # a broken installation can raise any exception
             reason = f"{type(error).__name__}: {error}".splitlines()[0]
             return f"the package spot cannot be imported ({reason}): {HOW}"
         if not all(hasattr(spot, name) for name in NEEDED):
@@ -54,7 +54,7 @@ class SpotSolver(Solver):
         return None
 
     def solve(self, problem: Formula) -> Solution:
-        """Return a simplified accepting word, or unsat; unknown where Spot refuses."""
+        """Return a simplified accepting word, or `unsat`; `unknown` if Spot refuses the formula."""
         import spot
 
         ltl().check_operators(problem)
@@ -73,7 +73,7 @@ class SpotSolver(Solver):
         return Solution.sat(Trace.read(str(word)).rename(back))
 
     def check(self, problem: Formula, answer: Trace) -> Verdict:
-        """Return `correct` if no word of the trace breaks the formula, unknown if Spot refuses."""
+        """Return `correct` if all words satisfy the formula; `unknown` if Spot refuses it."""
         import spot
 
         symbols = dict.fromkeys([*problem.symbols, *answer.symbols])
@@ -93,7 +93,7 @@ class SpotSolver(Solver):
 
 
 def _automaton(formula: Formula, dictionary: Any) -> Any:
-    """Return an automaton for checks: any will do, and Spot is faster if it need not be small."""
+    """Return an automaton for checks. It need not be small, which makes Spot faster."""
     import spot
 
     ltl().check_operators(formula)

@@ -1,13 +1,13 @@
 """LTL judged by the probabilistic model checker Storm, independently of the embedded solver.
 
-A lasso of letters is a Markov chain. A symbolic trace is a Markov decision process in which the
-letter of the next position is chosen; all its words satisfy a formula exactly if `Pmin = 1`. A
-formula is satisfiable exactly if `Pmax > 0` on the process that may play any letter next. Storm
-translates the formula with the copy of Spot in its wheel.
+A lasso of letters is a Markov chain. A symbolic trace is a Markov decision process that chooses the
+letter of the next position. All its words satisfy a formula if and only if `Pmin = 1`. A formula is
+satisfiable if and only if `Pmax > 0` on the process that may choose any letter. Storm translates
+the formula with the copy of Spot in its wheel.
 
-Of a few formulas in ten thousand Storm (stormpy 2.0.0) refuses the acceptance condition of its own
-automaton, or gives `Pmax = 0` where `Pmin = 0` for the negation. So everything is asked twice, of
-the formula and of its negation, and where the answers differ the verdict is `unknown`.
+For a few formulas in ten thousand, Storm (stormpy 2.0.0) refuses the acceptance condition of its
+own automaton, or returns `Pmax = 0` although `Pmin = 0` for the negation. So this module asks about
+the formula and about its negation. If the answers contradict each other, the verdict is `unknown`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class StormSolver(Solver):
 
     name: ClassVar[str] = "storm"
     logic: ClassVar[str] = "ltl"
-    about: ClassVar[str] = "the model checker Storm: says whether, checks traces, gives no witness"
+    about: ClassVar[str] = "the model checker Storm: decides, checks traces, gives no witness"
 
     @classmethod
     def missing(cls) -> str | None:
@@ -59,7 +59,7 @@ class StormSolver(Solver):
         return None
 
     def solve(self, problem: Formula) -> Solution:
-        """Return satisfiable, without a witness, or unsat. Raises LogicgenError above 8 symbols."""
+        """Return satisfiable without a witness, or unsat. Raises LogicgenError above 8 symbols."""
         symbols = problem.symbols
         model = _any_letter(_few(symbols))
         try:
@@ -106,7 +106,7 @@ def _few(symbols: tuple[str, ...]) -> int:
 
 
 def _letters(position: Formula, symbols: tuple[str, ...]) -> list[Letter]:
-    """Return the letters over `symbols` that some letter satisfying the position agrees with."""
+    """Return the letters over `symbols` that agree with a letter that satisfies the position."""
     others = tuple(name for name in position.symbols if name not in symbols)
     _few(others)
     found = dict[Letter, None]()
@@ -127,7 +127,7 @@ def _letters(position: Formula, symbols: tuple[str, ...]) -> list[Letter]:
 
 
 def _property(operator: str, formula: Formula) -> str:
-    """Return a formula as Storm writes it; Storm takes `!(false)` for a label, so true is `one`."""
+    """Return a formula in Storm's syntax. Storm reads `!(false)` as a label, so true is `one`."""
     number = {name: i for i, name in enumerate(formula.symbols)}
 
     def text(node: Formula, operands: list[str]) -> str:
@@ -139,7 +139,7 @@ def _property(operator: str, formula: Formula) -> str:
             raise LogicgenError(f"{node.token} is not an operator of LTL")
         return _WRITTEN[node.token].format(*operands)
 
-    # With an X, Storm takes any formula as a path formula.
+    # The X makes Storm accept any formula as a path formula.
     return f'{operator}=? [ (X "one") & {formula.fold(text)} ]'
 
 

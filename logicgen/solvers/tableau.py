@@ -1,22 +1,23 @@
 """An exact LTL tableau, built on the fly: does some word of a lasso of letters satisfy a formula?
 
-A state is a position of the lasso and a set of formulas that must hold from there on. One step
-unfolds every formula into what it asks of the letter now and of the next state:
+A state is a position of the lasso and a set of formulas that must hold from there on. A step
+unfolds every formula into conditions on the present letter and on the next state:
 
     a U b  =  b | a & X(a U b)        !(a U b)  =  !b & (!a | X !(a U b))
 
-So a state is a propositional problem over the symbols and the atoms "f must hold next", and a SAT
-solver finds its models. The steps are the models with inclusion-minimal sets of atoms: a state with
-more obligations accepts no more words. No disjunction is ever multiplied out.
+So a state is a propositional problem over the symbols and the atoms "f must hold next". A SAT
+solver finds its models. The steps are the models with inclusion-minimal sets of atoms, because a
+state with more obligations accepts no more words. No disjunction is ever multiplied out.
 
-To take `X(a U b)` for `a U b` postpones the until. A run is accepting if no until is postponed for
-ever: a generalised Büchi condition. A depth-first search for strongly connected components stops at
-the first accepting one. A clause excludes every state that is found to accept nothing, and all
-states that contain it.
+A step that takes `X(a U b)` for `a U b` postpones the until. A run is accepting if it postpones no
+until for ever: a generalized Büchi condition. A depth-first search for strongly connected
+components stops at the first accepting component. If a state is found to accept nothing, a clause
+excludes it, and all states that contain it.
 
-Sources: Couvreur, On-the-fly verification of linear temporal logic (FM 1999); Gerth, Peled, Vardi,
-Wolper (PSTV 1995) for the unfolding; Li, Zhu, Pu, Zhang, Vardi, SAT-based explicit LTL reasoning
-and its application to satisfiability checking (FMSD 2019).
+Sources:
+- Couvreur, On-the-fly verification of linear temporal logic (FM 1999).
+- Gerth, Peled, Vardi, Wolper (PSTV 1995) for the unfolding.
+- Li, Zhu, Pu, Zhang, Vardi, SAT-based explicit LTL reasoning (FMSD 2019).
 """
 
 from __future__ import annotations
@@ -41,21 +42,21 @@ class Step:
     """A way to meet the obligations of a state now."""
 
     target: State  # the state after it
-    met: int  # the untils that it does not postpone, as bits
-    atoms: tuple[int, ...]  # the atoms chosen, as variables
+    met: int  # the untils that the step does not postpone, as bits
+    atoms: tuple[int, ...]  # the chosen atoms, as variables
 
 
 class Unfolding:
-    """The steps from state to state of a lasso of letters and a formula.
+    """The steps between the states of a formula on a lasso of letters.
 
-    Use as a context manager: it holds a SAT solver.
+    Use it as a context manager, because it holds a SAT solver.
 
     Args:
         graph: holds the formula and the positions.
         root: edge of the formula.
         positions: edges of propositional formulas, each satisfiable; `[TRUE]` for all words.
         loop: the position after the last one.
-        effort: what the SAT solver spends; no limit if None.
+        effort: the effort of the SAT solver. None is no limit.
     """
 
     def __init__(
@@ -74,15 +75,15 @@ class Unfolding:
         self._literal: dict[int, int] = {}
         self._pending: list[int] = []
         self._element: dict[int, int] = {}  # edge -> its bit in sets of formulas
-        self._asked: list[int] = []  # by element: the variable that it must hold next
-        self._now: list[int] = []  # by element: the literal that it holds now
+        self._asked: list[int] = []  # by element: the variable "it must hold next"
+        self._now: list[int] = []  # by element: the literal "it holds now"
         self._next: dict[int, int] = {}  # edge -> atom "it must hold next"
         self.atoms: dict[int, tuple[int, int]] = {}  # atom -> elements, postponed untils
         self._untils = 0
         self._at = [self._new() for _ in positions]
         for at, position in zip(self._at, positions, strict=True):
             self._clauses.append([-at, self._now_literal(position)])
-        # The first state, None if the formula is false.
+        # The first state, or None if the formula is false.
         self.start = (0, self._elements(root)) if root != FALSE else None
         while self._pending:
             self._unfold(self._pending.pop())
@@ -118,7 +119,7 @@ class Unfolding:
         return literal
 
     def _unfold(self, edge: int) -> None:
-        """Add the clauses of an edge's literal, in one direction, since it is only assumed."""
+        """Add the clauses of an edge's literal, in one direction: it is only assumed true."""
         graph, clauses, holds = self._graph, self._clauses, self._now_literal
         node, negated = edge >> 1, edge & 1
         now, kind = self._literal[edge], graph.kind[node]
@@ -148,7 +149,7 @@ class Unfolding:
         return atom
 
     def _elements(self, edge: int) -> int:
-        """Return the set of formulas that stands for one: its conjuncts."""
+        """Return the set of formulas that represents an edge: its conjuncts."""
         graph = self._graph
         found = 0
         todo = [edge]
@@ -178,10 +179,10 @@ class Unfolding:
     def steps(self, state: State, order: list[int]) -> Iterator[Step]:
         """Yield the minimal steps, in lexicographic order of their atoms (absent before present).
 
-        They are defined by meaning alone, not by the engine's heuristics. `order` holds all atoms.
+        The steps depend on meaning alone, not on the engine's heuristics. `order` holds all atoms.
         """
         engine, atoms = self._engine, self.atoms
-        here = self._new()  # switches on what excludes steps already given
+        here = self._new()  # the literal that activates the clauses against steps found before
         assumed = [*self._assumed(state), here]
         target = self._after(state[0])
         _, implied = engine.propagate(assumed)
@@ -209,7 +210,7 @@ class Unfolding:
             engine.add_clause([-here, *(-atom for atom in chosen)])
 
     def exclude(self, state: State) -> None:
-        """Exclude steps to a state, or to one with more obligations, from now on."""
+        """Exclude, from now on, steps to this state and to all states with more obligations."""
         position, formulas = state
         asked = [-self._asked[number] for number in _members(formulas)]
         for before in {position - 1, self._count - 1}:
@@ -217,7 +218,7 @@ class Unfolding:
                 self._engine.add_clause([-self._at[before], *asked])
 
     def letter(self, state: State, step: Step) -> Letter:
-        """Return the first letter, true before false, that allows a step."""
+        """Return the first letter (true before false) that allows a step."""
         chosen = set(step.atoms)
         fixed = self._assumed(state)
         fixed += [atom if atom in chosen else -atom for atom in self.atoms]
@@ -229,7 +230,7 @@ class Unfolding:
 def gate(
     kind: int, negated: int, now: int, a: int, b: int, holds: Callable[[int], int]
 ) -> list[list[int]]:
-    """Return the clauses with which the literal `now` asks for an AND or XOR of two edges."""
+    """Return clauses by which the literal `now` requires an AND or XOR of two edges."""
     if kind == AND and negated:
         return [[-now, holds(a ^ 1), holds(b ^ 1)]]
     if kind == AND:
@@ -248,7 +249,7 @@ def _members(formulas: int) -> Iterator[int]:
 @dataclass
 class _Visit:
     number: int
-    order: list[int]  # of the atoms, most urgently to be absent first
+    order: list[int]  # the atoms; those at the beginning should be absent first
     steps: list[Step] = field(default_factory=list)
 
 
@@ -282,14 +283,14 @@ class Tableau(Unfolding):
         return letters[: len(stem)], letters[len(stem) :]
 
     def _search(self) -> tuple[dict[State, _Visit], State, set[State]] | None:
-        """Return the states visited, and root and states of an accepting component, or None."""
+        """Return the visited states, and root and states of an accepting component, or None."""
         if self.start is None:
             return None
         visits: dict[State, _Visit] = {}
         dead: set[State] = set()
         open_states: list[State] = []  # in order of their numbers
-        # Components of open states: number of the first state, untils met inside, and, for all but
-        # the first, untils met on the step that leads into it.
+        # The components of open states. Each has the number of its first state and the untils met
+        # inside. All but the first also have the untils met on the step that leads into them.
         roots: list[list[int]] = []
         path: list[tuple[State, Iterator[Step]]] = []
 
@@ -339,7 +340,7 @@ class Tableau(Unfolding):
             self.exclude(closed)
 
     def _urgent_first(self, order: list[int], postponed: int) -> list[int]:
-        """Return the atoms, those that postpone the given untils first, which makes search fair."""
+        """Return the atoms, first those that postpone the given untils. This makes search fair."""
         late = [atom for atom in order if self.atoms[atom][1] & postponed]
         return late + [atom for atom in order if not self.atoms[atom][1] & postponed]
 
@@ -351,7 +352,7 @@ def _way(
     goal: State | None = None,
     missing: int = 0,
 ) -> list[tuple[State, Step]]:
-    """Return the fewest known steps of which the last leads to a goal or meets a missing until."""
+    """Return the shortest path of known steps to a goal, or to a step that meets an until."""
     came: dict[State, tuple[State, Step]] = {}
     queue = deque([start])
     seen = {start}

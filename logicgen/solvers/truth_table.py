@@ -1,6 +1,6 @@
 """Propositional problems by truth table: exact, without dependencies, independent of SAT solvers.
 
-A table over n symbols is one Python integer of 2**n bits; an operator is one operation on integers.
+A table over n symbols is one Python integer of 2**n bits. An operator is one operation on integers.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ MOST_SYMBOLS = 20
 class TruthTableSolver(Solver):
     """Truth tables as integers.
 
-    The witness is defined by meaning alone, so that every solver that follows the definition gives
-    the same one: the first total model in lexicographic order (symbols in order of first
-    occurrence, true before false), from which literals are dropped, last one first, whenever every
-    completion of the rest still satisfies the formula. The remaining literals are subset-minimal (a
-    prime implicant).
+    The witness is defined by meaning alone, so all solvers that follow this definition give the
+    same witness. Take the first total model in lexicographic order: symbols in order of first
+    occurrence, true before false. Then drop literals, last one first, if every completion of the
+    remaining literals still satisfies the formula. The result is subset-minimal (a prime
+    implicant).
     """
 
     name: ClassVar[str] = "truth-table"
@@ -34,7 +34,7 @@ class TruthTableSolver(Solver):
     limit: ClassVar = "nothing"
 
     def solve(self, problem: Formula) -> Solution:
-        """Return the canonical witness, or unsat; raise LogicgenError above 20 symbols."""
+        """Return the canonical witness, or unsat. Raises LogicgenError above 20 symbols."""
         found = minimal_assignment(problem)
         return UNSAT if found is None else Solution.sat(found)
 
@@ -45,9 +45,9 @@ class TruthTableSolver(Solver):
         return Verdict.INCORRECT if _falsifying(problem, answer) else Verdict.CORRECT
 
     def counterexample(self, problem: Formula, answer: Assignment) -> Assignment | None:
-        """Return the first total assignment of an answer that falsifies a formula; None if none.
+        """Return the first total assignment of an answer that falsifies a formula, or None.
 
-        Its symbols are those of the formula.
+        It has values for the symbols of the formula.
         """
         found = _falsifying(problem, answer)
         if not found:
@@ -60,21 +60,21 @@ class TruthTableSolver(Solver):
 
 
 def minimal_assignment(problem: Formula, rng: Random | None = None) -> Assignment | None:
-    """Return a right assignment no literal of which can be dropped; None if there is no right one.
+    """Return a right assignment from which no literal can be dropped; None if unsatisfiable.
 
-    It is the canonical one; with rng, what is left of a random model, of which each is as likely.
-    Raises LogicgenError above 20 symbols.
+    By default it is the canonical assignment. With `rng`, it comes from a random model; all models
+    have the same probability. Raises LogicgenError above 20 symbols.
     """
     symbols = problem.symbols
     columns, full, table = _tables(problem)
     if not table:
         return None
-    # Row 0 makes every symbol true and the first symbol counts most, so the first model in
+    # Row 0 makes every symbol true, and the first symbol counts most. So the first model in
     # lexicographic order is the lowest bit.
     row = (table & -table).bit_length() - 1 if rng is None else rng.choice(_rows(table))
     wrong = full ^ table
     literals = [column if column >> row & 1 else full ^ column for column in columns]
-    # covers[i]: rows that agree with the literals before place i.
+    # covers[i]: the rows that agree with the literals before place i.
     covers = [full]
     for literal in literals:
         covers.append(covers[-1] & literal)
@@ -88,10 +88,10 @@ def minimal_assignment(problem: Formula, rng: Random | None = None) -> Assignmen
 
 
 def fewest_literals(problem: Formula) -> Assignment | None:
-    """Return the right assignment with the fewest literals; None if there is no right one.
+    """Return the right assignment with the fewest literals; None if unsatisfiable.
 
-    Of several it is the first: by its symbols, in order of their first occurrence, then by its
-    values, true before false. Raises LogicgenError above 20 symbols; above a dozen it is slow.
+    Assignments of equal size are ordered by their symbols (in order of first occurrence), then by
+    their values (true before false). Raises LogicgenError above 20 symbols. Slow above a dozen.
     """
     symbols = problem.symbols
     columns, _, table = _tables(problem)
@@ -99,7 +99,7 @@ def fewest_literals(problem: Formula) -> Assignment | None:
         return None
     places = range(len(symbols))
     for chosen in (each for size in range(len(symbols) + 1) for each in combinations(places, size)):
-        right = table  # rows that satisfy the formula whatever the symbols left out are
+        right = table  # rows that satisfy the formula for all values of the omitted symbols
         for i in set(places).difference(chosen):
             run = 1 << (len(symbols) - 1 - i)  # the distance of rows that differ in this symbol
             both = right & right >> run & columns[i]
@@ -111,9 +111,9 @@ def fewest_literals(problem: Formula) -> Assignment | None:
 
 
 def determined(problem: Formula, answer: Assignment) -> dict[Formula, bool | None]:
-    """Return the value that each subformula has in all completions of an answer; None if several.
+    """Return the value that each subformula has in all completions; None if it has two values.
 
-    Raises LogicgenError where the answer leaves more than 20 symbols open, or is contradictory.
+    Raises LogicgenError if the answer is contradictory or leaves more than 20 symbols open.
     """
     if answer.is_contradictory:
         raise LogicgenError("a contradictory assignment has no completions")
@@ -125,7 +125,7 @@ def determined(problem: Formula, answer: Assignment) -> dict[Formula, bool | Non
     found: dict[Formula, bool | None] = {}
 
     def table(node: Formula, operands: list[int]) -> int:
-        if operands:  # the operator alone, on what is known of its operands
+        if operands:  # apply only the operator: the tables of its operands are known
             places = tuple(map(Formula, "ab"[: len(operands)]))
             rows = truth_table(
                 Formula(node.token, places), dict(zip("ab", operands, strict=False)), full
@@ -140,7 +140,7 @@ def determined(problem: Formula, answer: Assignment) -> dict[Formula, bool | Non
 
 
 def _tables(problem: Formula) -> tuple[list[int], int, int]:
-    """Return the columns of a formula's symbols, the set of all rows, and those that satisfy it."""
+    """Return the columns of the symbols, the set of all rows, and the set of the models."""
     columns, full = table_columns(len(problem.symbols))
     column = dict(zip(problem.symbols, columns, strict=True))
     return columns, full, truth_table(problem, column, full)
@@ -158,7 +158,7 @@ def _falsifying(problem: Formula, answer: Assignment) -> int:
     column = dict(zip(symbols, columns, strict=True))
     cover = full
     for name, value in answer.literals:
-        if name in column:  # a symbol that does not occur does no harm
+        if name in column:  # other symbols do not affect the formula
             cover &= column[name] if value else full ^ column[name]
     return cover & ~truth_table(problem, column, full)
 
@@ -167,7 +167,8 @@ def _falsifying(problem: Formula, answer: Assignment) -> int:
 def table_columns(symbols: int) -> tuple[list[int], int]:
     """Return the rows in which each symbol is true, as bit sets, and the set of all rows.
 
-    Row 0 makes every symbol true, the first changes last. Raises LogicgenError above 20 symbols.
+    Row 0 makes every symbol true; the first symbol changes last. Raises LogicgenError above 20
+    symbols.
     """
     if symbols > MOST_SYMBOLS:
         raise LogicgenError(
@@ -193,7 +194,7 @@ def truth_table(formula: Formula, column: dict[str, int], full: int) -> int:
         node = todo.pop()
         nodes.append(node)
         todo.extend(node.operands)
-    # `nodes` holds every operator before its operands, right operands first: backwards, it is
+    # `nodes` holds every operator before its operands, right operands first. Backwards, it is
     # postorder with left operands first.
     for node in reversed(nodes):
         right = stack.pop() if len(node.operands) == 2 else 0

@@ -1,9 +1,9 @@
 """Symbolic traces with as few literals as possible, from a word that satisfies a formula.
 
-First the literals that justify the formula's truth are collected, top down: of a true disjunction
-one side, of a true until the way to its fulfilment. Every word with these literals satisfies the
-formula. Then literals are dropped, last first, as long as that stays so. The result is minimal:
-without any one of its literals, some word would not satisfy the formula.
+First, the literals that justify the formula's truth are collected, top down. A true disjunction
+needs one operand, a true until needs the way to its goal. Every word with these literals satisfies
+the formula. Then literals are dropped, last first, if the remaining literals are still enough. The
+result is minimal: without any single literal, some word falsifies the formula.
 """
 
 from __future__ import annotations
@@ -19,19 +19,20 @@ from logicgen.solvers.sat_engine import Effort
 from logicgen.solvers.tableau import Tableau
 
 Literals = dict[tuple[int, int], bool]
-"""Truth values by position and symbol; what is not there may be anything."""
+"""Truth values by position and symbol. A missing symbol may have any value."""
 
-# Words tried per literal to show that it is needed, visits of the period in each of them, and how
-# many literals are tried together.
+# The words tried per literal to show that it is needed, the visits of the period in each of these
+# words, and the number of literals that are tried together.
 TRIES = 16
 VISITS = 4
 TOGETHER = 64
 
 
 def justify(graph: Graph, root: int, values: Values, lane: int, loop: int) -> Literals:
-    """Return literals of a word that make an edge's formula true, whatever the other ones are.
+    """Return literals of a lasso that make a formula true for all values of other symbols.
 
-    The formula holds on the lasso of bit `lane`, whose `values` are those of `evaluate`. Sorted.
+    root: the edge of the formula. values: the result of `evaluate`.
+    lane: the bit of a lasso that satisfies the formula. The result is sorted.
     """
     positions = len(values[0] or [])
     found: Literals = {}
@@ -68,7 +69,7 @@ def _reasons(
 ) -> list[tuple[int, int]]:
     """Return edges with positions whose truth makes an edge true at position `i`.
 
-    after: the position that follows `i`. seen: reasons that are known already and cost nothing.
+    after: the position that follows `i`. seen: the reasons found before, which cost nothing.
     """
     node, negated = edge >> 1, edge & 1
     what, a, b = graph.kind[node], graph.left[node], graph.right[node]
@@ -88,13 +89,13 @@ def _reasons(
 
 
 class TraceShape(NamedTuple):
-    """Symbolic traces of one shape, and a formula that all words of a trace are to satisfy.
+    """Symbolic traces of one shape, and a formula that all words of a trace must satisfy.
 
     Attributes:
-        nodes: those that the formula depends on, operands first.
+        nodes: the nodes that the formula depends on, operands first.
         root: the edge of the formula.
         loop: the position after the last one.
-        effort: what the tableaux spend; no limit if None.
+        effort: the effort of the tableaux. None is no limit.
     """
 
     graph: Graph
@@ -105,9 +106,9 @@ class TraceShape(NamedTuple):
     effort: Effort | None = None
 
     def certain(self, literals: Literals) -> bool | None:
-        """Return whether all words with these literals (True), or none (False), satisfy it.
+        """Return True if all words with these literals satisfy the formula, False if no word does.
 
-        None if neither can be seen by looking at one operator at a time.
+        Returns None if evaluating one operator at a time shows neither.
         """
         known = [([0] * self.positions, [0] * self.positions) for _ in self.graph.symbols]
         for (position, symbol), value in literals.items():
@@ -118,7 +119,7 @@ class TraceShape(NamedTuple):
         return False if values[self.root ^ 1][0] else None
 
     def minimal(self, literals: Literals) -> Literals:
-        """Return the literals without those that are not needed, dropped last first."""
+        """Return a minimal part of the literals. Unnecessary literals are dropped, last first."""
         needed = self._needed(literals)
         for literal in reversed([literal for literal in literals if literal not in needed]):
             fewer = {place: value for place, value in literals.items() if place != literal}
@@ -159,7 +160,7 @@ class TraceShape(NamedTuple):
         return holds(values, self.root, full) == full
 
     def _needed(self, literals: Literals) -> set[tuple[int, int]]:
-        """Return the literals that some word tried shows to be needed, whichever are dropped."""
+        """Return the literals that a sample of words shows to be needed in any case."""
         length, places = _unrolled(self.positions, self.loop)
         noise = _noise(len(self.graph.symbols), length)
         in_order = list(literals)
@@ -178,8 +179,8 @@ class TraceShape(NamedTuple):
                     bits = 0
                     start = tested.get((place, symbol))
                     if start is not None:
-                        # In the first word it is flipped at every visit, in the second at the
-                        # first one only, in the others at random.
+                        # The first word flips it at every visit, the second word at the first visit
+                        # only, the other words at random visits.
                         random = row[number] >> start & ((1 << TRIES) - 4)
                         bits = (random | 1 | 2 * (number == place)) << start
                     column.append(full ^ bits if value else bits)
@@ -202,6 +203,6 @@ def _unrolled(positions: int, loop: int) -> tuple[int, list[int]]:
 
 @lru_cache(256)
 def _noise(symbols: int, positions: int) -> list[list[int]]:
-    """Return random bits by symbol, then position, the same on every machine."""
+    """Return random bits by symbol, then by position. They are the same on every machine."""
     rng = Random(f"noise for {symbols} symbols, {positions} positions")
     return [[rng.getrandbits(TRIES * TOGETHER) for _ in range(positions)] for _ in range(symbols)]

@@ -1,4 +1,4 @@
-"""Infinite words that repeat themselves, and which subformulas hold where on them."""
+"""Infinite words that repeat, and the positions at which each subformula holds."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ Truth = tuple[bool, ...]
 
 @dataclass(frozen=True)
 class Word:
-    """A lasso of letters: after the last one comes number `loop` again.
+    """A lasso of letters: after the last letter comes letter number `loop` again.
 
     A letter is the set of symbols that are true; all others are false.
     """
 
-    letters: tuple[frozenset[str], ...]  # at least one
+    letters: tuple[frozenset[str], ...]  # not empty
     loop: int
 
     @staticmethod
     def of(trace: Trace) -> Word:
         """Return a word that a trace allows, with few true symbols.
 
-        Raises ValueError where a position is contradictory.
+        Raises ValueError if a position is contradictory.
         """
         return Word(tuple(map(_letter, trace.positions)), len(trace.stem))
 
     def truth(self, formula: Formula) -> dict[Formula, Truth]:
-        """Return where each subformula holds, straight from the semantics of LTL.
+        """Return where each subformula holds, computed directly from the semantics of LTL.
 
         Raises LogicgenError for an unknown operator.
         """
@@ -74,10 +74,11 @@ class Word:
         raise LogicgenError(f"no operator of LTL is called {token!r}")
 
     def _until(self, first: Truth, last: Truth, for_ever: bool) -> Truth:
-        """Return where `first` holds until `last` does; or, if `for_ever`, where it always does."""
+        """Return where `first` holds until `last` does. With `for_ever`, `last` need not come."""
         held = for_ever
         found = [False] * len(first)
-        # Once round the period gives the truth at its beginning, whatever comes behind it.
+        # A first round gives the value at the beginning of the period; it does not depend on more
+        # rounds.
         for position in reversed(range(self.loop, len(first))):
             held = last[position] or (first[position] and held)
         for position in reversed(range(len(first))):

@@ -163,7 +163,7 @@ def test_a_broken_plugin_is_refused_in_one_line(installed, name):
         ("leaves", "SystemExit: 3"),
         ("crashes", "died (-11)"),
         ("raises", "ValueError: no"),
-        ("alien", "zzz is no symbol of the problem"),
+        ("alien", "zzz is not a symbol of the problem"),
         ("tuple", "ValueError"),
         ("silent", "Odd: which says nothing"),
         ("interrupts", "KeyboardInterrupt"),
