@@ -1,4 +1,4 @@
-"""How many numbers new networks may have: sizes that somebody made up take no memory."""
+"""Limit the size of new networks, so that a forged size in a file cannot use up the memory."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-# What makes tensors of a given size, which is their first arguments or `size`.
+# Functions that make tensors. The size is their first arguments or the keyword `size`.
 _MAKERS = {torch.empty, torch.zeros, torch.ones, torch.rand, torch.randn}
 
 
 class Allowance(TorchFunctionMode):
-    """A context in which new tensors have `most` numbers in all, or ValueError is raised.
+    """A context in which all new tensors together may have at most `most` numbers.
 
-    A tensor is counted before it is made.
+    A tensor that exceeds the limit is not made: ValueError is raised instead.
     """
 
     def __init__(self, most: int) -> None:

@@ -1,14 +1,16 @@
 """A continuous cache: predicts the tokens that followed earlier positions with similar features.
 
-A lexinvariant model can only give logits proportional to how much of each token's row is in its
-features: it can say that one token is likely, but not that two are likely, at 3 to 1, and all
-others are not. The cache can. Position t attends to the earlier positions i by their features, and
-the attention weight of position i becomes probability of the token that followed it:
+The logits of a lexinvariant model are products of its features with the rows of tokens. Such logits
+can express that one token is likely, but hardly that two tokens are likely at a ratio of 3 to 1 and
+all other tokens unlikely. With the cache they can. Position t attends to earlier positions i by
+their features. The attention weight of position i is added to the probability of the next token
+x(i + 1):
 
     p(w) = (1 - g) softmax(features . rows)(w) + g sum over i < t of a(t, i) [x(i + 1) = w]
 
-with a learned share g. No parameter belongs to a token. Source: Grave, Joulin, Usunier, Improving
-Neural Language Models with a Continuous Cache (ICLR 2017); here all three are trained too.
+The share g is learned. No parameter belongs to a token. Source: Grave, Joulin, Usunier, Improving
+Neural Language Models with a Continuous Cache (ICLR 2017). Here queries, keys and g are trained,
+too.
 
 Shapes: B sequences, T tokens, V tokens in all.
 """
@@ -26,7 +28,7 @@ from logicgen.tokens import NOTHING
 
 
 class Cache(nn.Module):
-    """Attention over earlier features whose values are the tokens that followed them."""
+    """Attention over earlier features. The values are the tokens that followed the features."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -37,7 +39,7 @@ class Cache(nn.Module):
     def forward(self, features: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return a (B, T, T), log g (B, T) and log (1 - g) (B, T) for features (B, T, width).
 
-        The first position has nothing before it: its attention weights and its share are 0.
+        The first position has no earlier positions: its attention weights and its share g are 0.
         """
         length, width = features.shape[1:]
         scores = self.query(features) @ self.key(features).transpose(1, 2) * width**-0.5
@@ -54,7 +56,8 @@ class Cache(nn.Module):
     def chosen(self, chosen: Tensor, features: Tensor, next_: Tensor, targets: Tensor) -> Tensor:
         """Return the log-probabilities of (B, T) targets in the mixture.
 
-        chosen: (B, T), those without the cache. next_: (B, T), the token after each position.
+        chosen: (B, T), the log-probabilities without the cache.
+        next_: (B, T), the token after each position.
         """
         weights, share, rest = self(features)
         same = next_[:, None, :] == targets[..., None]  # (B, T, T)
@@ -63,7 +66,10 @@ class Cache(nn.Module):
         return mixed.masked_fill(targets == NOTHING, 0.0)
 
     def log_probabilities(self, logs: Tensor, features: Tensor, next_: Tensor) -> Tensor:
-        """Return the mixture's log-probabilities (B, T, V) from those without the cache, `logs`."""
+        """Return the log-probabilities of the mixture, (B, T, V).
+
+        logs: the log-probabilities without the cache.
+        """
         weights, share, rest = self(features)
         follows = F.one_hot(next_.clamp(min=0), logs.shape[2]).to(weights)
         follows = follows.masked_fill((next_ == NOTHING)[..., None], 0.0)
@@ -71,10 +77,11 @@ class Cache(nn.Module):
         return torch.logaddexp(rest[..., None] + logs, share[..., None] + copied.log())
 
     def reader(self) -> Callable[[Tensor, Tensor, Tensor, Tensor | None], Tensor]:
-        """Return a function that mixes the predictions of texts that are read bit by bit.
+        """Return a function that mixes the predictions of texts that are read in parts.
 
-        It takes (B, V) log-probabilities without the cache, the features (B, T, width) and ids
-        (B, T) of the new tokens, and the texts (B,) that they go on from, as `generation.Reader`.
+        logs: (B, V), the log-probabilities without the cache.
+        features, new: (B, T, width) and (B, T), the features and the ids of the new tokens.
+        of: (B,), the texts that they continue (see `generation.Reader`).
         """
         keys: list[Tensor] = []
         tokens: list[Tensor] = []
@@ -86,7 +93,7 @@ class Cache(nn.Module):
             keys.append(self.key(features))
             tokens.append(new)
             before, read = torch.cat(keys, dim=1)[:, :-1], torch.cat(tokens, dim=1)
-            if not before.shape[1]:  # the first place has nothing before it
+            if not before.shape[1]:  # the first position has no earlier positions
                 return logs
             last = features[:, -1]
             scores = (before @ self.query(last)[..., None])[..., 0] * last.shape[1] ** -0.5

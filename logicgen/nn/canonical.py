@@ -1,8 +1,8 @@
 """Canonical naming of symbols: numbered in order of first occurrence, in every problem.
 
-All renamings of a problem then become one and the same tensor, so any network treats
-alpha-equivalent problems exactly alike: its answer, with the original names put back, is renamed
-just as the problem is.
+All renamings of a problem become the same tensor, so any network treats alpha-equivalent problems
+alike. The original names are restored in its answer. So renaming a problem renames the answer in
+the same way.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Naming(NamedTuple):
 def first_occurrence(problems: Tensor, fixed: int, symbols: int) -> Naming:
     """Return the naming by first occurrence in (B, S) ids; absent symbols come last."""
     batch, length = problems.shape
-    # Fixed tokens go to a column of their own, which is cut off.
+    # Fixed tokens use an extra last column, which is removed afterwards.
     column = torch.where(problems >= fixed, problems - fixed, symbols)
     place = torch.arange(length, device=problems.device).expand(batch, -1)
     first = place.new_full((batch, symbols + 1), length).scatter_reduce(1, column, place, "amin")

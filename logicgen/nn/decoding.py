@@ -1,12 +1,12 @@
 """Decoding: from a network's logits to answers, in batches, with a cache, optionally in a grammar.
 
     BeamSearch(beams=1)       greedy: the most probable token after each prefix
-    BeamSearch(beams=3)       the most probable answers, by length-normalised log-probability
+    BeamSearch(beams=3)       the most probable answers, by length-normalized log-probability
     Sampling(temperature=1)   a random answer, a pure function of seed and problem
     Sampling(answers=15)      different random answers (`samples.py`)
 
-`decode` is the one loop for all of them: it steps the network, excludes the tokens that the grammar
-or the length budget forbids, and drops problems that are done. A decoding method only chooses the
+`decode` is the loop for all methods. It steps the network, excludes the tokens that the grammar or
+the length budget forbids, and drops problems that are done. A decoding method only chooses the
 next tokens. With several matrices (draws of random rows) every step averages probabilities.
 
 Shapes: B problems, K hypotheses (unfinished answers) for each, V logits, F fixed tokens,
@@ -35,16 +35,17 @@ from logicgen.nn.samples import (
 )
 from logicgen.tokens import Vocabulary
 
-_ASK_EVERY = 8  # steps between two checks for problems that are done: each makes a GPU wait
+_ASK_EVERY = 8  # steps between two checks for problems that are done; a check makes a GPU wait
 
 
 class DecoderMemory(Protocol):
     """The state that a network keeps for its problems and hypotheses, one row per hypothesis."""
 
     def select(self, rows: Tensor) -> None:
-        """Continue from the hypotheses in `rows` (B', K'), where each line is of one problem.
+        """Continue from the hypotheses in `rows` (B', K'). Each line belongs to a problem.
 
-        Problems stay in order; those without a line are dropped. The next step has B' K' rows.
+        Problems keep their order. Problems without a line are dropped. The next step has B' K'
+        rows.
         """
 
 
@@ -68,8 +69,8 @@ class GrammarMask:
     # int64 (states, F + 1), the next state for each fixed token, then one column for all symbols;
     # -1 where the token is not allowed
     transition: Tensor
-    # int64 (states,), the fewest further tokens after which the answer may end; 0 where it may end
-    # here. In a state from which no answer can be completed it is above any budget
+    # int64 (states,), the least number of further tokens before the answer may end. It is larger
+    # than any budget if no answer can be completed from the state
     distance: Tensor
 
 
@@ -83,7 +84,7 @@ class BeamSearch:
 
     Each step keeps the `beams` most probable prefixes. An answer counts as found if its `<end>` is
     among the `beams` most probable continuations. A problem is done when `beams` answers are found,
-    or when no prefix can become one of its best answers.
+    or when no prefix can lead to a better answer.
     """
 
     beams: int = 1
@@ -93,7 +94,7 @@ class BeamSearch:
     def __post_init__(self) -> None:
         require(1 <= self.beams <= MOST_PREFIXES, "beams", self.beams, f"1 to {MOST_PREFIXES:,}")
         exponent = self.length_normalization
-        require(0 <= exponent < math.inf, "length normalisation", exponent, "at least 0")
+        require(0 <= exponent < math.inf, "length normalization", exponent, "at least 0")
         require(1 <= self.answers <= self.beams, "answers", self.answers, "from 1 to the beams")
 
 
@@ -109,8 +110,8 @@ class DecodedAnswers(NamedTuple):
     # (B, N, T), N answers for each problem, best first or in the order in which they were drawn,
     # `<end>` included and padded after it
     ids: Tensor
-    # (B, N), length-normalised log-probabilities for a beam search, log-probabilities for samples;
-    # -inf if there is no answer (padding only) or the answer did not end in time
+    # (B, N), length-normalized log-probabilities for a beam search, log-probabilities for samples.
+    # -inf if the answer is missing (padding only) or did not end within the budget
     scores: Tensor
 
 
@@ -128,15 +129,16 @@ def decode(
 ) -> DecodedAnswers:
     """Return answers to padded problems (B, S).
 
-    With a grammar every answer is a word of it with at most `max_length` tokens before `<end>`.
-    Without one every token but `<pad>` and `<start>` is allowed, and an answer that does not end in
-    time has `max_length + 1` tokens and no `<end>`, so that it cannot be taken for a finished one.
-    Forbidden tokens get probability 0. A beam search does not renormalise the others, so that
-    answers rank by the probability that the network gives them.
+    With a grammar, every answer is a word of the grammar with at most `max_length` tokens before
+    `<end>`. Without a grammar, all tokens except `<pad>` and `<start>` are allowed. An answer that
+    does not end within the budget then has `max_length + 1` tokens and no `<end>`.
 
-    matrices: one, or several whose probabilities are averaged at every step.
-    scale: multiplies the logits before the softmax (AdaCos is trained with such a scale).
-    never: ids that the softmax leaves out, as training did.
+    Forbidden tokens get probability 0. A beam search does not renormalize the probabilities of the
+    other tokens, so answers are ranked by the probability that the network gives them.
+
+    matrices: if there are several, their probabilities are averaged at every step.
+    scale: factor of the logits before the softmax (AdaCos is trained with such a scale).
+    never: ids that the softmax excludes, as in training.
 
     Raises LogicgenError if the grammar has no answer of `max_length` tokens or fewer.
     """
@@ -144,8 +146,8 @@ def decode(
         network, matrices, problems, vocabulary, max_length, grammar, scale, never
     )
     method = _method(decoding, problems, vocabulary, max_length)
-    found = DecodedAnswers(*(nothing.clone() for nothing in method.found()))
-    place = torch.arange(len(problems), device=problems.device)  # of the problems still decoded
+    found = DecodedAnswers(*(empty.clone() for empty in method.found()))
+    place = torch.arange(len(problems), device=problems.device)  # rows of problems not yet done
     ask_every = 1 if problems.device.type == "cpu" else _ASK_EVERY
     for step in range(max_length + 1):
         parents, tokens = method.choose(prefixes.log_probabilities())
@@ -168,7 +170,7 @@ def decode(
 def _method(
     decoding: Decoding, problems: Tensor, vocabulary: Vocabulary, max_length: int
 ) -> _Beams | Draws | DifferentDraws:
-    """Return what chooses the next tokens."""
+    """Return the object that chooses the next tokens."""
     if isinstance(decoding, BeamSearch):
         return _Beams(decoding, problems, vocabulary, max_length)
     kind = Draws if decoding.answers == 1 else DifferentDraws
@@ -202,8 +204,8 @@ class _BeamPrefixes(Generic[MemoryT]):
         self.fixed, self.end = len(vocabulary), vocabulary.end
         self.transition = grammar.transition.to(problems.device)  # (states, F + 1)
         self.distance = grammar.distance.to(problems.device)  # (states,)
-        self.left = max_length  # tokens that may still come
-        self.token = torch.full_like(problems[:, :1], vocabulary.start)  # (B, K), the last ones
+        self.left = max_length  # remaining budget of tokens
+        self.token = torch.full_like(problems[:, :1], vocabulary.start)  # (B, K), the last tokens
         self.state = torch.zeros_like(self.token)  # (B, K)
 
     def _of(self, logits: Tensor) -> Tensor:
@@ -231,7 +233,7 @@ class _BeamPrefixes(Generic[MemoryT]):
         if parents.shape[1] > 1 or self.state.shape[1] > 1:
             self._select(parents + self._first())
         following = self.transition[self.state, tokens.clamp(max=self.fixed)]
-        self.state = torch.where(following < 0, self.state, following)  # after the end: stay
+        self.state = torch.where(following < 0, self.state, following)  # stay after the end
         self.token = tokens
         self.left -= 1
 
@@ -268,7 +270,7 @@ class _Beams:
         batch, device = len(problems), problems.device
         # Float64, so that rounding of long sums does not make different candidates equal.
         self.alive = torch.zeros(batch, 1, dtype=torch.float64, device=device)  # (B, K)
-        self.tokens = problems.new_empty(batch, 1, 0)  # (B, K, tokens so far)
+        self.tokens = problems.new_empty(batch, 1, 0)  # (B, K, tokens written)
         self.scores = self.alive.new_full((batch, search.beams), -math.inf)  # best first
         self.answers = problems.new_full((batch, search.beams, self.room), self.pad)
         self.done = torch.zeros(batch, dtype=torch.bool, device=device)  # (B,)
@@ -277,7 +279,7 @@ class _Beams:
         """Return the prefixes to continue and their next tokens, (B, K) each, from (B, K, V)."""
         beams, rows = self.search.beams, log_probabilities.shape[-1]
         candidates = (self.alive[..., None] + log_probabilities).flatten(1)  # (B, K V)
-        # Every prefix ends once: among twice as many there are enough that go on.
+        # Each prefix has one continuation that ends it, so at least half of these do not end.
         scores, place = candidates.topk(min(2 * beams, candidates.shape[1]))  # (B, C)
         parents, tokens = place // rows, place % rows
         prefixes = torch.cat([rows_of(self.tokens, parents), tokens[..., None]], dim=2)
@@ -307,7 +309,7 @@ class _Beams:
         self.done = self.done[problems]
 
     def found(self) -> DecodedAnswers:
-        """Return the best answers found so far, then prefixes that did not end in time."""
+        """Return the best answers found, then prefixes that did not end within the budget."""
         wanted = self.search.answers
         scores = self.scores[:, :wanted]
         empty = scores == -math.inf

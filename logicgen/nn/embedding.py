@@ -1,28 +1,28 @@
-"""Embeddings for a vocabulary that can grow: one matrix, used three times.
+"""Embeddings for a vocabulary that can grow: one matrix for inputs and outputs.
 
-Every method makes one matrix (F + symbols, width) for one forward pass: a row for each fixed token,
-then a row for each symbol. The Transformer uses it for encoder inputs, decoder inputs and as output
-projection, so the three are tied by construction. The methods differ only in symbol rows:
+An embedding makes one matrix (F + symbols, width) for each forward pass: a row for each fixed
+token, then a row for each symbol. The Transformer uses it for encoder inputs, decoder inputs and
+the output projection (weight tying). The methods differ only in the rows of symbols:
 
-    method            symbol rows
+    method            rows of symbols
     learned           one trained row each; further symbols get untrained rows
     alpha-renaming    trained rows for a fixed maximum, shuffled at each call
-    interchangeable   one shared trained part, then a random part that tells symbols apart
-    symbol-invariant  two trained rows for all, "this one" and "some other": `symbol_invariant.py`
+    interchangeable   a shared trained part and a random part, which distinguishes symbols
+    symbol-invariant  two trained rows, "this one" and "some other one": `symbol_invariant.py`
 
-`matrix` is a pure function of the weights and the generator; the caller decides when rows are drawn
-anew. Training calls it at each forward pass, for one matrix or for one per sequence of the batch;
-inference calls it once per embedding seed.
+`matrix` is a pure function of the weights and the generator. Training calls it at each forward
+pass, for one matrix or for one matrix per sequence of the batch. Inference calls it once for each
+embedding seed.
 
-Rows have a norm of about 1 whether they are normalised or not; the Transformer scales its inputs.
+Rows have a norm of about 1, also without normalization. The Transformer scales its inputs.
 
-The random parts tell symbols apart: their generators never repeat a vector. Every generator is
-called as `(sets, count, width, generator)` and returns a float tensor (sets, count, width) on the
-CPU, where a `torch.Generator` gives the same numbers on every machine. The vectors within a set are
-all different; sets are independent. `orthogonal_corners` is ours.
+Random parts must differ between symbols, so their functions never repeat a vector within a set.
+Each function has the arguments `(sets, count, width, generator)` and returns a float tensor (sets,
+count, width) on the CPU, where a `torch.Generator` gives the same numbers on every machine. The
+sets are independent.
 
-Source of the other three: Işık, Cinbiş, Aydın Göl, "Interchangeable Token Embeddings for Extendable
-Vocabulary and Alpha-Equivalence" (ICML 2025).
+Source of all random parts except `orthogonal_corners`: Işık, Cinbiş, Aydın Göl, "Interchangeable
+Token Embeddings for Extendable Vocabulary and Alpha-Equivalence" (ICML 2025).
 """
 
 from __future__ import annotations
@@ -35,17 +35,18 @@ from torch import Generator, Tensor, nn
 
 from logicgen.errors import LogicgenError
 
-# Leading columns that are made distinct: as many digits as an int64 holds. Further columns of a
-# wider vector are independent. This keeps distinctness certain and cheap; it excludes vectors that
-# agree in all leading columns only, which have a probability below count^2 / 2^61.
+# By base, the number of leading columns that are drawn as one number without repetition: the number
+# of digits in an int64. Further columns are drawn independently. So vectors are certainly distinct.
+# Distinct vectors that agree in all leading columns are excluded: their probability is below
+# count^2 / 2^61.
 _DIGITS = {2: 61, 3: 39}
 
 
 def normal(sets: int, count: int, width: int, generator: Generator | None = None) -> Tensor:
     """Draw vectors from N(0, 1), shape (sets, count, width)."""
     parts = torch.randn(sets, count, width, generator=generator)
-    # Equal float32 vectors are likely only at width 1 or 2, but then they do occur, so it is enough
-    # to compare the first two numbers.
+    # Equal float32 vectors occur in practice only at width 1 or 2, so it is enough to compare the
+    # first two numbers.
     while True:
         leading = torch.zeros(sets, count, 2)
         leading[..., :width] = parts[..., :2]
@@ -59,14 +60,17 @@ def normal(sets: int, count: int, width: int, generator: Generator | None = None
 def neighbouring_points(
     sets: int, count: int, width: int, generator: Generator | None = None
 ) -> Tensor:
-    """Draw points of {-1, 0, 1}^width but 0; raise LogicgenError for more than 3^width - 1."""
+    """Draw nonzero points of {-1, 0, 1}^width.
+
+    Raises LogicgenError if `count` is more than 3^width - 1.
+    """
     _enough_points("neighbouring-points", count, 3**width - 1, width)
     digits = _distinct_digits(sets, count, width, 3, 1, generator)  # 0 is the zero vector
     return torch.where(digits == 2, -1, digits).float()  # (sets, count, width)
 
 
 def hypercube(sets: int, count: int, width: int, generator: Generator | None = None) -> Tensor:
-    """Draw vertices of {-1, 1}^width; raise LogicgenError for more than 2^width."""
+    """Draw vertices of {-1, 1}^width. Raises LogicgenError if `count` is more than 2^width."""
     _enough_points("hypercube", count, 2**width, width)
     return (2 * _distinct_digits(sets, count, width, 2, 0, generator) - 1).float()
 
@@ -74,17 +78,22 @@ def hypercube(sets: int, count: int, width: int, generator: Generator | None = N
 def orthogonal_corners(
     sets: int, count: int, width: int, generator: Generator | None = None
 ) -> Tensor:
-    """Draw vertices of {-1, 1}^width, each `width` of which, from the first on, are orthogonal.
+    """Draw vertices of {-1, 1}^width in groups of `width` orthogonal vertices.
 
-    So symbols are as far apart as they can be. Rows of a Hadamard matrix are orthogonal and (in
-    Sylvester's construction) a group under products by entry, whose cosets partition the vertices.
-    One coset after another is drawn, and its vertices in a random order; at last columns are
-    exchanged, so that all orthogonal pairs are equally likely. width: a power of two. Raises
-    LogicgenError for more than 2^width.
+    This makes symbols as different as possible. The rows of a Hadamard matrix are orthogonal. In
+    Sylvester's construction they are a group under the elementwise product, and its cosets
+    partition the vertices. The function draws one coset after another, and the vertices of each
+    coset in a random order. Finally it permutes the columns, so that all orthogonal pairs are
+    equally likely.
+
+    width: a power of two.
+
+    Raises LogicgenError if `count` is more than 2^width.
     """
     _enough_points("orthogonal-corners", count, 2**width, width)
     cosets = -(-count // width)
-    # In columns 1, 2, 4, ... rows differ in all ways, so the signs in other columns tell a coset.
+    # The rows take all combinations of signs in columns 1, 2, 4, ..., so the signs in the other
+    # columns determine the coset.
     other = [column for column in range(width) if column == 0 or column & (column - 1)]
     signs = torch.ones(sets, cosets, width)
     signs[..., other] = 2.0 * _distinct_digits(sets, cosets, len(other), 2, 0, generator) - 1
@@ -113,7 +122,7 @@ RANDOM_PARTS = {
 def _enough_points(name: str, count: int, points: int, width: int) -> None:
     if count > points:
         raise LogicgenError(
-            f"{count} symbols need as many different random parts, but {name} of random_width"
+            f"{count} symbols need {count} different random parts, but {name} of random_width"
             f" {width} has only {points}: raise random_width in [embedding] and train again"
         )
 
@@ -121,7 +130,7 @@ def _enough_points(name: str, count: int, points: int, width: int) -> None:
 def _distinct_digits(
     sets: int, count: int, width: int, base: int, lowest: int, generator: Generator | None
 ) -> Tensor:
-    """Draw different numbers of `width` digits, at least `lowest`; int64 (sets, count, width)."""
+    """Draw different numbers >= `lowest` of `width` digits; return int64 (sets, count, width)."""
     leading = min(width, _DIGITS[base])
     numbers = lowest + _distinct_integers(sets, count, base**leading - lowest, generator)
     places = torch.tensor([base**place for place in range(leading)])
@@ -131,11 +140,11 @@ def _distinct_digits(
 
 
 def _distinct_integers(sets: int, count: int, total: int, generator: Generator | None) -> Tensor:
-    """Draw different integers of 0..total-1 for each set, uniformly; (sets, count)."""
+    """Draw different integers from 0..total-1 uniformly for each set; return (sets, count)."""
     if total <= 2 * count:
         return torch.rand(sets, total, generator=generator).argsort(dim=1)[:, :count]
-    # At most half of the integers get taken, so each draw is new with probability at least 1/2. All
-    # integers are treated alike, so every sequence of different ones is equally likely.
+    # At most half of the integers are taken, so each draw is new with probability at least 1/2. By
+    # symmetry, all sequences of different integers are equally likely.
     drawn = torch.randint(total, (sets, count), generator=generator)
     while missing := int((repeated := _repeated(drawn)).sum()):
         drawn[repeated] = torch.randint(total, (missing,), generator=generator)
@@ -143,7 +152,7 @@ def _distinct_integers(sets: int, count: int, total: int, generator: Generator |
 
 
 def _repeated(numbers: Tensor) -> Tensor:
-    """Return which numbers of each row also occur further left in it; (rows, columns) to bool."""
+    """Return whether each number of (rows, columns) also occurs further left in its row."""
     order = numbers.argsort(dim=1, stable=True)
     ordered = numbers.gather(1, order)
     again = F.pad(ordered[:, 1:] == ordered[:, :-1], (min(1, numbers.shape[1]), 0))
@@ -151,11 +160,11 @@ def _repeated(numbers: Tensor) -> Tensor:
 
 
 class Embedding(nn.Module, ABC):
-    """The base class of all methods, which define `fixed` and `symbol_rows`."""
+    """The base class of all embedding methods. A method defines `fixed` and `symbol_rows`."""
 
-    # The number of symbol rows to ask for in training, if a fixed number is trained, or None
+    # The number of trained rows of symbols; None if the number of symbols is not fixed
     max_symbols: int | None = None
-    random: bool = True  # whether the rows of symbols seen in training depend on the generator
+    random: bool = True  # whether the rows of the training symbols depend on the generator
     normalize_rows: bool
     fixed: nn.Parameter  # the trained rows of the fixed tokens
 
@@ -170,9 +179,10 @@ class Embedding(nn.Module, ABC):
     def matrix(
         self, symbols: int, generator: torch.Generator | None = None, sequences: int | None = None
     ) -> Tensor:
-        """Return all rows, (F + symbols, width), or one matrix for each of so many sequences.
+        """Return all rows, (F + symbols, width).
 
-        generator: a CPU generator for random rows; None: torch's global one.
+        generator: a CPU generator for random rows; torch's global generator if not given.
+        sequences: if given, return one matrix for each sequence, (sequences, F + symbols, width).
         """
         draws = 1 if sequences is None else sequences
         fixed = self.fixed_rows().expand(draws, -1, -1)
@@ -183,7 +193,7 @@ class Embedding(nn.Module, ABC):
 
 
 class Learned(Embedding):
-    """The baseline: trained rows for `max_symbols` symbols, and untrained rows for further ones."""
+    """The baseline: trained rows for `max_symbols` symbols, untrained rows for further symbols."""
 
     max_symbols: int
     random = False
@@ -196,7 +206,7 @@ class Learned(Embedding):
         self.symbols = nn.Parameter(_initial(max_symbols, width))
 
     def symbol_rows(self, draws: int, symbols: int, generator: torch.Generator | None) -> Tensor:
-        """Return the trained rows, then random ones, (draws, symbols, width)."""
+        """Return trained rows, then random rows for further symbols, (draws, symbols, width)."""
         rows = self.symbols[:symbols].expand(draws, -1, -1)
         if symbols > self.max_symbols:
             size = draws, symbols - self.max_symbols, rows.shape[-1]
@@ -206,24 +216,26 @@ class Learned(Embedding):
 
 
 class AlphaRenaming(Learned):
-    """Trained rows that each call assigns to the symbols in a new random order, renaming them."""
+    """Trained rows that each call assigns to the symbols in a new random order."""
 
     random = True
 
     def symbol_rows(self, draws: int, symbols: int, generator: torch.Generator | None) -> Tensor:
-        """Return shuffled trained rows; raise LogicgenError for more symbols than these."""
+        """Return shuffled trained rows. Raises LogicgenError for more symbols than rows."""
         if symbols > self.max_symbols:
             raise LogicgenError(
                 f"{symbols} symbols, but this alpha-renaming embedding has {self.max_symbols} rows:"
                 " raise max_symbols in [embedding] and train again"
             )
         order = torch.rand(draws, self.max_symbols, generator=generator).argsort(dim=1)[:, :symbols]
-        # Without non_blocking a copy to a GPU waits for all work queued there.
+        # Without non_blocking, a copy to a GPU waits for all work in the GPU's queue.
         return F.embedding(order.to(self.symbols.device, non_blocking=True), self.symbols)
 
 
 class Interchangeable(Embedding):
-    """Symbol rows with shared trained columns and random ones, which fixed tokens have zero.
+    """Rows of symbols with shared trained columns and random columns.
+
+    In the rows of fixed tokens the random columns are 0.
 
     Source: Işık, Cinbiş, Aydın Göl (ICML 2025).
     """
@@ -248,14 +260,14 @@ class Interchangeable(Embedding):
         return F.pad(self.fixed, (0, self.random_width))
 
     def symbol_rows(self, draws: int, symbols: int, generator: torch.Generator | None) -> Tensor:
-        """Return the shared trained columns, then random ones, (draws, symbols, width)."""
+        """Return shared trained columns, then random columns, (draws, symbols, width)."""
         draw = RANDOM_PARTS[self.random_part]
         random = draw(draws, symbols, self.random_width, generator)
-        random = random.to(self.shared, non_blocking=True)  # as above
+        random = random.to(self.shared, non_blocking=True)  # see AlphaRenaming
         shared = self.shared.expand(draws, symbols, -1)
         if self.normalize_parts:
             random, shared = F.normalize(random, dim=-1), F.normalize(shared, dim=-1)
-        else:  # both parts on the scale of initial trained rows
+        else:  # scale both parts like initial trained rows
             random = random * (shared.shape[-1] + self.random_width) ** -0.5
         return torch.cat([shared, random], dim=-1)
 
@@ -263,7 +275,7 @@ class Interchangeable(Embedding):
 class SymbolInvariant(Embedding):
     """The symbol rows of a `SymbolInvariantTransformer` (Işık, Li, ICML 2026).
 
-    "this one" is the row of every symbol; "some other one" is one more row at the end.
+    Each symbol has the row "this one". An additional last row is "some other one".
     """
 
     random = False
@@ -282,6 +294,6 @@ class SymbolInvariant(Embedding):
 
 
 def _initial(rows: int, width: int) -> Tensor:
-    """Draw rows from N(0, 1/width), so that each has a norm of about 1."""
+    """Draw rows from N(0, 1/width), with norms of about 1."""
     scale: float = max(width, 1) ** -0.5
     return torch.randn(rows, width) * scale

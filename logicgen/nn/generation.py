@@ -1,10 +1,10 @@
-"""Generation: a language model goes on from texts, token by token.
+"""Generation: let a language model continue texts, token by token.
 
 A model is given as a reader: a function that reads further tokens of the texts and returns the
-log-probabilities of the next one. It remembers what it has read, so the prompt is read once, and
-after it each token alone. The probabilities are those of reading the whole text, up to rounding.
+log-probabilities of the next token. A reader remembers its input, so each token is read only once.
+Up to rounding, the probabilities are the same as after reading the whole text.
 
-    generate      one continuation of each prompt: random, or of the likeliest token each time
+    generate      one continuation of each prompt: random, or greedy
     beam_search   the most probable continuations of one prompt
 
 Shapes: B texts, T tokens of each prompt, N further tokens at most, V tokens in all, K beams.
@@ -24,23 +24,23 @@ from logicgen.tokens import NOTHING
 
 
 class Reader(Protocol):
-    """A model that reads texts, and remembers what it has read of each."""
+    """A model that reads texts in parts, and remembers the parts that it has read."""
 
     def __call__(self, tokens: Tensor, of: Tensor | None = None) -> Tensor:
-        """Return the log-probabilities (B, V) of the token behind further (B, T) tokens of texts.
+        """Read further tokens (B, T) of the texts; return log-probabilities (B, V) of the next.
 
-        of: (B,), the text that each goes on from, by its number in the call before: a text may fork
-            or be dropped. Rows that are drawn for each text have to be the same for all. Text b
-            goes on from text b if not given.
+        of: (B,), for each new text the number of the text in the previous call that it continues.
+            So a text may fork or be dropped. This requires that all texts have the same token rows.
+            If `of` is not given, text b continues text b.
         """
 
 
 class Texts(NamedTuple):
     """Generated texts."""
 
-    tokens: Tensor  # (B, at most N) int64; the end is the last token of a text, `NOTHING` follows
-    # (B,) float64, of all of a text's tokens together, in nats. Temperature, top-k and nucleus have
-    # chosen them but do not change what they count
+    # (B, at most N) int64. The end is the last token of a text; `NOTHING` follows it
+    tokens: Tensor
+    # (B,) float64, of each whole text in nats, by the model without temperature, top-k or nucleus
     log_probabilities: Tensor
 
 
@@ -59,7 +59,10 @@ def reading_again(log_probabilities: Callable[[Tensor], Tensor]) -> Reader:
 
 
 def summed(readers: Sequence[Reader]) -> Reader:
-    """Return a reader of the sums of readers' probabilities, which rank tokens as means do."""
+    """Return a reader that sums the probabilities of several readers.
+
+    Sums rank tokens as means do.
+    """
     if len(readers) == 1:
         return readers[0]
 
@@ -82,16 +85,17 @@ def generate(
     allowed: Tensor | None = None,
     finished: Callable[[list[int]], bool] = lambda written: False,
 ) -> Texts:
-    """Go on from (B, T) prompts by up to `most` tokens each, until `end` has come.
+    """Continue (B, T) prompts by up to `most` tokens each, until the token `end`.
 
-    most: for all texts, or (B,) for each; at least 1, as T is: first tokens are not predicted.
-    sampling: how tokens are drawn; the most probable ones are taken if not given.
-    end: token that ends a text; none if not given.
-    first, numbers: where the random numbers of a sampling come from: text number b has those of
-        the sampling's seed and `first` + b, whatever else is written beside it, unless
-        `numbers(step)` gives the (B,) float64 numbers in [0, 1) of a step.
+    most: a number for all texts, or (B,) numbers; at least 1. T is also at least 1, because first
+        tokens are not predicted.
+    sampling: how to draw tokens; greedy if not given.
+    end: the token that ends a text; optional.
+    first: text b uses the random numbers of the sampling's seed and `first` + b. So a text does not
+        depend on the other texts of its batch.
+    numbers: if given, `numbers(step)` returns the (B,) float64 random numbers in [0, 1) of a step.
     allowed: bool (V,), the tokens that may be written; all if not given.
-    finished: whether a text, given its tokens after the prompt, ends though `end` has not come.
+    finished: a function of the tokens after the prompt; if it returns True, the text ends.
     """
     batch, new = len(prompts), prompts
     budgets = torch.as_tensor(most).expand(batch)
@@ -123,7 +127,7 @@ def generate(
 
 
 def _numbers(seed: int, texts: Sequence[int]) -> Callable[[int], Tensor]:
-    """Return the random numbers of each step, which follow from seed and number of a text."""
+    """Return a function of the step that gives random numbers for the seed and each text number."""
     generators = [np.random.default_rng((seed, text)) for text in texts]
     return lambda step: torch.tensor([each.random() for each in generators], dtype=torch.float64)
 
@@ -138,25 +142,26 @@ def beam_search(
     end: int | None = None,
     finished: Callable[[list[int]], bool] = lambda written: False,
 ) -> Texts:
-    """Go on from a (T,) prompt by up to `most` tokens; return up to K texts, most probable first.
+    """Continue a (T,) prompt by up to `most` tokens; return up to K texts, most probable first.
 
-    Each step keeps the K most probable of all texts that go on from those kept and of those that
-    have ended. One beam takes the likeliest token each time; as many beams as there are
-    continuations find the best of all. Longer texts are less probable: lengths are not normalised.
+    Each step keeps the K most probable texts among all continuations and all ended texts. With one
+    beam this is greedy decoding. Log-probabilities are not normalized by length, so longer texts
+    are less probable.
 
-    read: a reader of K texts, whose rows are the same. end, finished: as in `generate`.
+    read: a reader of K texts that have the same token rows.
+    end, finished: see `generate`.
     """
     new, of = prompt.expand(beams, -1), None
     # Float64, so that rounding of long sums does not make different candidates equal.
     scores = torch.full((beams,), -torch.inf, dtype=torch.float64)
-    scores[0] = 0.0  # all begin as the same text
+    scores[0] = 0.0  # the other beams would be copies of the same prompt
     texts = torch.empty(beams, 0, dtype=torch.int64)
     under_way = torch.ones(beams, dtype=torch.bool)
     for _ in range(most):
         logs = read(new, of).cpu().double().masked_fill(~under_way[:, None], -torch.inf)  # (K, V)
         stay = scores.masked_fill(under_way, -torch.inf)
         candidates = torch.cat([scores[:, None] + logs, stay[:, None]], dim=1)  # (K, V + 1)
-        scores, place = (  # stable, so that of equal ones the first is kept, as by `generate`
+        scores, place = (  # a stable sort keeps the first of equal texts, as `generate` does
             each[:beams] for each in candidates.flatten().sort(descending=True, stable=True)
         )
         of, chosen = place // candidates.shape[1], place % candidates.shape[1]
@@ -167,7 +172,7 @@ def beam_search(
             under_way[line] = chosen[line] != end and not finished(texts[line].tolist())
         if not under_way.any():
             break
-        # What is read of a text that has ended is not used.
+        # Ended texts read token 0, and its predictions are not used.
         new = chosen.masked_fill(stayed, 0)[:, None].to(prompt.device)
         of = of.to(prompt.device)
     there = scores > -torch.inf

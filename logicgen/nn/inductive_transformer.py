@@ -1,20 +1,20 @@
-"""The inductive Transformer, to be read from top to bottom: exact marginalisation of a grammar.
+"""The inductive Transformer: exact marginalization of a grammar.
 
-Source: Vigoda, Rochais, "Inductive Transformers" (2023); equations are numbered as there, sections
-B to D of its appendix describe the factors. A sentence of P words is explained by P layers of Z
-units. In each layer one unit z' is on; it emits a word (x, pi_T) AND switches on a unit of the
+Source: Vigoda, Rochais, "Inductive Transformers" (2023). Equations have the paper's numbers, and
+sections B to D of its appendix describe the factors. P layers of Z units explain a sentence of P
+words. In each layer one unit z' is on. It emits a word (x, pi_T) AND switches on a unit of the
 layer below (y, pi_Z). `productions/grammar.py` is the same model as plain data.
 
 The network is sum-product message passing in a factor graph. The encoder passes messages from the
-last layer up: what the words imply about the units. The decoder passes messages from the first
-layer down: what the units imply about the words. Every factor sums over all states of its variables
-(equation 2), and since the messages follow the paper's figure 1, which is a tree, the beliefs at
-the end are the exact marginals.
+last layer up: the information in the words about the units. The decoder passes messages from the
+first layer down: the information in the units about the words. Every factor sums over all states of
+its variables (equation 2). The graph (the paper's figure 1) is a tree, so the beliefs at the end
+are the exact marginals.
 
-Messages are natural logarithms of weights. A message about the Z Bernoulli variables of a layer, of
-which exactly one is on, has Z numbers: the weight of unit i being that one; a unit that is off has
-weight 1. A message about a categorical variable with Z values has the same Z numbers, so the
-factors between the two leave the numbers as they are. Probabilities of 0 are -inf, and give no nan.
+Messages are natural logarithms of weights. A layer has Z Bernoulli variables, and exactly one is
+on. A message about them has Z numbers: number i is the weight of unit i being on, where units that
+are off have weight 1. A message about a categorical variable with Z values has the same Z numbers,
+so conversions between the two change no number. A probability of 0 is -inf, and never leads to nan.
 
 Shapes: S students (independent models of the same size, computed side by side), B sentences,
 P positions and layers, Z units, T words. Each column of W_{t,x} and W_{v,y} is a distribution.
@@ -32,21 +32,22 @@ from logicgen.tokens import NOTHING
 
 Embedding = Literal["indicator", "dense"]
 
-# The lowest log weight that a perceptron gets as an input: it cannot take -inf.
+# The least log weight that a perceptron gets as an input, which must be finite.
 FLOOR = -20.0
 
-# Standard deviation of initial parameters. With less, more students end with two equal units.
+# Standard deviation of initial parameters. A smaller value leads to more students with equal units.
 SPREAD = 1.0
 
 
-# The factors, one by one.
+# The factors of the graph
 
 
 def closed_to_open(z: Tensor, width: int) -> Tensor:
     """Copy messages about units for each unit above: (..., Z below) to (..., Z below, Z above).
 
-    Encoder. The copies make the factor graph a tree: an open universe, while in the closed one
-    units above share the units below. On the way up messages stay unchanged (appendix B.1).
+    Encoder. In the closed universe the units above share the units below. In the open universe each
+    unit above has its own copies, so the factor graph is a tree. Messages stay unchanged on the way
+    up (appendix B.1).
     """
     return z[..., :, None].expand(*z.shape, width)
 
@@ -54,26 +55,31 @@ def closed_to_open(z: Tensor, width: int) -> Tensor:
 def open_to_closed(u: Tensor) -> Tensor:
     """Sum over the copies of each unit: (..., Z below, Z above) to (..., Z below).
 
-    Decoder. A unit is on if one of its copies is (OR), at most one: weights add up (appendix B.1).
+    Decoder. A unit is on if one of its copies is on (OR). At most one copy is on, so the weights
+    are added (appendix B.1).
     """
     return log_sum(u, -1)
 
 
 def bernoulli_to_categorical(on: Tensor) -> Tensor:
-    """Convert a message about Z variables, one of which is on, to one about the number of that one.
+    """Convert a message about Z variables, of which one is on, to a message about its number.
 
-    Equation 1. Of 2^Z states Z are possible, on_i prod_{j != i} off_j; off weighs 1 (appendix B.4).
+    Equation 1. Z of the 2^Z states are possible, on_i prod_{j != i} off_j, and off has weight 1
+    (appendix B.4).
     """
     return on
 
 
 def categorical_to_bernoulli(category: Tensor) -> Tensor:
-    """Convert a message about a unit's number to one about Z variables: p(u | v_Categorical)."""
+    """Convert a message about the number of the unit to a message about Z variables.
+
+    This is p(u | v_Categorical).
+    """
     return category
 
 
 def say(tokens: Tensor, words: Tensor) -> Tensor:
-    """Return what words (B,) or (S, B) imply about units, (S, B, Z): log sum_t W_{t,x} [t is it].
+    """Return the message of words (B,) or (S, B) about units, (S, B, Z): log W_{word,x}.
 
     Encoder pi_T, equation 5. tokens: (S, T, Z) logs of W_{t,x}. The message of `NOTHING` is 0.
     """
@@ -107,20 +113,28 @@ def attended(below: Tensor, y: Tensor) -> Tensor:
 
 
 def both(x: Tensor, y: Tensor) -> Tensor:
-    """Return the message about z', on if x and y are: encoder AND, equation 3; (..., Z)."""
+    """Return the message about z', which is on if x and y are on, (..., Z).
+
+    Encoder AND, equation 3.
+    """
     return x + y
 
 
 def each(z: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the messages to x and y, each from z' and the other one: decoder AND, equation 3.
+    """Return the messages to x (from z' and y) and to y (from z' and x).
 
-    x, y: the encoder's messages of the same layer (appendix A.2), not of its last one.
+    Decoder AND, equation 3.
+
+    x, y: the encoder's messages of the same layer (appendix A.2), not of its last layer.
     """
     return z + y, z + x
 
 
 def log_sum(messages: Tensor, dim: int) -> Tensor:
-    """Return log sum exp over `dim`; -inf with gradient 0, not nan, where all messages are -inf."""
+    """Return log sum exp over `dim`.
+
+    If all messages are -inf, the result is -inf with gradient 0, not nan.
+    """
     largest = messages.detach().amax(dim, keepdim=True)
     largest = torch.where(torch.isinf(largest), torch.zeros_like(largest), largest)
     total = (messages - largest).exp().sum(dim)
@@ -130,7 +144,7 @@ def log_sum(messages: Tensor, dim: int) -> Tensor:
 
 
 class LogWeights(NamedTuple):
-    """Logarithms of all distributions of the model; each is a column."""
+    """Logarithms of all distributions of the model. Each column is a distribution."""
 
     start: Tensor  # (S, Z), pi_Z of a root above the first layer
     tokens: Tensor  # (S, P, T, Z), pi_T, W_{t,x}
@@ -147,9 +161,9 @@ class Beliefs(NamedTuple):
 
 
 class Perceptron(nn.Module):
-    """A residual perceptron, x + MLP(norm(x)), in place of the factors between pi_Z and AND.
+    """A residual perceptron, x + MLP(norm(x)), which replaces the factors between pi_Z and AND.
 
-    Shared by all columns; its last weights are initially 0, so that it starts as the identity.
+    All columns share it. Its last weights are initially 0, so that it starts as the identity.
     """
 
     def __init__(self, students: int, width: int, hidden: int) -> None:
@@ -168,17 +182,18 @@ class Perceptron(nn.Module):
 class InductiveTransformer(nn.Module):
     """S models that explain sentences of P words by P layers of Z units.
 
-    Weights are distributions by construction: softmax of the parameters, which may be -inf.
+    All weights are softmaxes of parameters, which may be -inf. So they are always distributions.
 
     Args:
         embedding: `indicator`: one dimension per word, and W_{t,x} has T numbers for each unit
             (appendix E). `dense`: words have vectors of `dimension` numbers, shared by all layers,
             and W_{t,x} is softmax_t of their products with one vector per unit.
-        perceptron: hidden width of perceptrons in place of the factors between layers, which makes
-            the marginals inexact; 0 for none.
-        nudge: added initially to the logit of the first word for the first unit of the first layer,
-            and to that of the first unit below for the first unit of each layer (section 4.3: a
-            small nudge in one corner breaks the symmetry). More students then agree on the order.
+        perceptron: hidden width of perceptrons that replace the factors between layers. With them
+            the marginals are inexact. 0: no perceptrons.
+        nudge: a number that breaks the symmetry (section 4.3), so that more students agree on the
+            order of units. It is added to the initial logit of the first word for the first unit of
+            the first layer. It is also added, in each layer, to the logit of the first unit below
+            for the first unit.
     """
 
     def __init__(
@@ -195,7 +210,7 @@ class InductiveTransformer(nn.Module):
     ) -> None:
         super().__init__()
         if (dimension is None) != (embedding == "indicator"):
-            raise ValueError("dimension is of a dense embedding, which needs one")
+            raise ValueError("dimension is required by a dense embedding, and only by it")
         self.words, self.positions, self.width, self.students = words, positions, width, students
         self.start = nn.Parameter(SPREAD * torch.randn(students, width))
         below = torch.randn(students, positions - 1, width, width)
@@ -219,7 +234,7 @@ class InductiveTransformer(nn.Module):
     @property
     def exact(self) -> bool:
         """Return whether the computed beliefs are the exact marginals of the weights."""
-        return not self.up  # one layer has nothing between layers
+        return not self.up  # also true for perceptrons if there is only one layer
 
     def _check(self, words: Tensor, length: int, least: int = NOTHING) -> None:
         if words.shape[-1] != length:
@@ -267,13 +282,16 @@ class InductiveTransformer(nn.Module):
     def _encode(
         self, weights: LogWeights, words: Tensor
     ) -> tuple[list[Tensor], list[Tensor], Tensor]:
-        """Return the encoder's messages about x and y by layer, and z' of the first: (S, B, Z)."""
+        """Return the encoder's messages about x and y of each layer, and about z' of the first.
+
+        Each message is (S, B, Z).
+        """
         xs, ys = [], []
         z: Tensor | None = None
         for layer in reversed(range(self.positions)):
             x = categorical_to_bernoulli(say(weights.tokens[:, layer], words[..., layer]))
             if z is None:
-                y = torch.zeros_like(x)  # there is nothing below the last layer
+                y = torch.zeros_like(x)  # the last layer has no layer below
             else:
                 if self.up is not None:
                     z = _tied(self.up[layer], z)
@@ -304,7 +322,7 @@ class InductiveTransformer(nn.Module):
     def following(self, words: Tensor) -> Tensor:
         """Return the log-probabilities (S, B, L + 1, T) of the next word after 0 to L words.
 
-        words: (B, L) or (S, B, L) ids, L less than P. All are -inf after impossible words.
+        words: (B, L) or (S, B, L) ids, L less than P. After impossible words all results are -inf.
         """
         found = []
         length = words.shape[-1]
@@ -316,7 +334,7 @@ class InductiveTransformer(nn.Module):
                 found.append(self(prompt).words[:, :, known])
             return torch.stack(found, 2)
         weights = self.weights()
-        # The encoder's messages about unknown words are 0, so the decoder alone is enough.
+        # The encoder's messages about unknown words are 0, so only the decoder is needed.
         z = weights.start[:, None].expand(-1, words.shape[-2], -1)
         for layer in range(length + 1):
             found.append(said(weights.tokens[:, layer], z))
@@ -334,14 +352,17 @@ def _tied(perceptron: nn.Module, columns: Tensor) -> Tensor:
 
 
 def _given(t: Tensor, words: Tensor) -> Tensor:
-    """Set all words but a known one to -inf in (S, B, T) messages; words: (B,) or (S, B)."""
+    """Set all words except the known word to -inf in (S, B, T) messages.
+
+    words: (B,) or (S, B), the known words.
+    """
     known = words.clamp(min=0)[..., None].expand(*t.shape[:2], 1)
     other = torch.ones_like(t, dtype=torch.bool).scatter(-1, known, False)
     return t.masked_fill(other & (words != NOTHING)[..., None], -torch.inf)
 
 
 def _normal(messages: Tensor, dims: int) -> Tensor:
-    """Return log weights normalised over their last `dims` dimensions; a sum of 0 stays."""
+    """Return log weights normalized over their last `dims` dimensions; a sum of 0 stays 0."""
     if not messages.numel():
         return messages
     flat = messages.flatten(-dims)

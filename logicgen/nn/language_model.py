@@ -1,15 +1,15 @@
-"""Language models that read from left to right, to be read from top to bottom.
+"""Language models, which predict each token from the tokens before it.
 
-Three networks give the features that predict the next token: a Transformer, a simple recurrent
-network, and a neural n-gram model, which sees the last n - 1 tokens only.
+Three networks compute the features that predict the next token: a Transformer, a simple recurrent
+network, and a neural n-gram model, which reads only the last n - 1 tokens.
 
-As in `transformer.py` the network owns no embedding. Each call takes the embedding rows to use (see
-`token_rows.py`) for both inputs and outputs, so no parameter of the network belongs to a token:
-renaming the tokens together with their rows renames the predictions.
+As in `transformer.py`, the network owns no embedding. Each call takes the embedding rows (see
+`token_rows.py`) for inputs and outputs, so no parameter of the network belongs to a token.
+Renaming the tokens together with their rows renames the predictions.
 
-Inputs are rows times a trained scale plus a trained bias, one number each for every column.
-Source: Huang et al., "Lexinvariant Language Models" (NeurIPS 2023), with T5 relative positions;
-layer normalisation comes before the sublayers, as everywhere in this project.
+Inputs are rows times a trained scale plus a trained bias, with one number of each per column.
+Source: Huang et al., "Lexinvariant Language Models" (NeurIPS 2023), with T5 relative positions.
+Layer normalization comes before each sublayer, as everywhere in this project.
 
 Shapes: B sequences, T tokens, V tokens in the vocabulary.
 """
@@ -52,7 +52,7 @@ class CausalLayer(EncoderLayer):
 
 
 class CausalTransformer(nn.Module):
-    """A causal Transformer: features of each position from this and the earlier tokens.
+    """A causal Transformer: the features of a position depend on this and earlier tokens.
 
     positions: "relative" (T5), "rotary", "sinusoidal" or "none".
     """
@@ -74,8 +74,9 @@ class CausalTransformer(nn.Module):
         self.layers = nn.ModuleList(CausalLayer(*sizes) for _ in range(layers))
         self.norm = nn.LayerNorm(width)
         if positions == "relative":
-            # Each layer has its own: one looks at the previous token, the next for equal ones.
-            gain = math.sqrt(width)  # as rows have
+            # Each layer has its own bias: one layer may attend to the previous token, the next
+            # layer to equal tokens.
+            gain = math.sqrt(width)  # as the initial scale of rows
             self.biases = nn.ModuleList(
                 RelativeBias(width, heads, causal=True, gain=gain) for _ in range(layers)
             )
@@ -86,7 +87,7 @@ class CausalTransformer(nn.Module):
         return Memory(torch.ones(sequences, 1, 1, 0, dtype=torch.bool, device=device), [])
 
     def forward(self, x: Tensor, memory: Memory | None = None) -> Tensor:
-        """Return the features of inputs x: of whole texts, or later of one token of each."""
+        """Return the features of inputs x: whole texts, or one further token of each text."""
         *_, last = self._layers(x, memory)
         features: Tensor = self.norm(last)
         return features  # (B, T, width)
@@ -99,7 +100,7 @@ class CausalTransformer(nn.Module):
         memory = memory or self.begin(len(x))
         start, length = memory.length, x.shape[1]
         if start and length > 1:
-            raise ValueError("after the first call, a text goes on one token at a time")
+            raise ValueError("after the first call, a text is read one token at a time")
         memory.begin(length)
         rotation = self._rotation(start, length, x.device)
         x = self.dropout(self._placed(x, start))
@@ -109,7 +110,7 @@ class CausalTransformer(nn.Module):
             yield x
 
     def _placed(self, x: Tensor, start: int) -> Tensor:
-        """Return the inputs of positions `start..` with what is added to them for their places."""
+        """Return the inputs of positions `start..`, with sinusoidal encodings if used."""
         if self.positions != "sinusoidal":
             return x
         return x + sinusoidal(start, x.shape[1], self.width, x.device)
@@ -120,7 +121,7 @@ class CausalTransformer(nn.Module):
         return rotations(start, length, self.width // self.heads, device)
 
     def _bias(self, layer: int, start: int, length: int) -> Tensor | None:
-        """Return the numbers that a layer adds to attention scores, (1, H, T, tokens so far)."""
+        """Return the bias of attention scores of a layer, (1, H, T, tokens read)."""
         if self.positions != "relative":
             return None
         bias: Tensor = self.biases[layer](start, length, start + length)
@@ -134,7 +135,7 @@ class State:
     hidden: Tensor | None = None
 
     def keep(self, texts: Tensor) -> None:
-        """Go on from these texts, by number, any of them repeatedly, and drop others."""
+        """Keep the texts with these numbers, which may repeat, and drop all other texts."""
         if self.hidden is not None:
             self.hidden = self.hidden[:, texts]
 
@@ -157,8 +158,8 @@ class Elman(nn.Module):
         features, hidden = self.network(x, memory.hidden if memory else None)
         if memory is not None:
             memory.hidden = hidden
-        normalised: Tensor = self.norm(features)
-        return normalised
+        normalized: Tensor = self.norm(features)
+        return normalized
 
 
 @dataclass
@@ -168,16 +169,16 @@ class Window:
     inputs: Tensor
 
     def keep(self, texts: Tensor) -> None:
-        """Go on from these texts, by number, any of them repeatedly, and drop others."""
+        """Keep the texts with these numbers, which may repeat, and drop all other texts."""
         self.inputs = self.inputs[texts]
 
 
 class NeuralNGram(nn.Module):
-    """A feed-forward network of the inputs of the last `order` - 1 tokens, side by side.
+    """A feed-forward network that reads the concatenated inputs of the last `order` - 1 tokens.
 
     Source: Bengio et al., "A Neural Probabilistic Language Model" (2003), with hidden layers of
-    tanh, without direct connections from inputs to outputs. Before a text's beginning stands a
-    trained vector.
+    tanh, without direct connections from inputs to outputs. A trained vector replaces tokens before
+    the beginning of a text.
     """
 
     def __init__(
@@ -185,7 +186,7 @@ class NeuralNGram(nn.Module):
     ) -> None:
         super().__init__()
         self.order = order
-        self.beginning = nn.Parameter(torch.randn(width))  # of the size that inputs have at first
+        self.beginning = nn.Parameter(torch.randn(width))  # as large as initial inputs
         sizes = [(order - 1) * width, *[feed_forward] * layers]
         self.hidden = nn.Sequential()
         for wide, next_wide in pairwise(sizes):
@@ -194,7 +195,7 @@ class NeuralNGram(nn.Module):
         self.norm = nn.LayerNorm(width)
 
     def begin(self, sequences: int) -> Window:
-        """Return what stands before the beginning, for reading texts in parts."""
+        """Return the window before the first token, for reading texts in parts."""
         return Window(self.beginning.expand(sequences, self.order - 2, -1))
 
     def forward(self, x: Tensor, memory: Window | None = None) -> Tensor:
@@ -208,7 +209,7 @@ class NeuralNGram(nn.Module):
 
 
 class CausalLM(nn.Module):
-    """A language model: token rows, a network and, if asked for, a cache (`cache.py`)."""
+    """A language model: token rows, a network and an optional cache (`cache.py`)."""
 
     def __init__(
         self,
@@ -232,13 +233,16 @@ class CausalLM(nn.Module):
     ) -> Tensor:
         """Return the features (B, T, width) that predict the token after each of (B, T) tokens.
 
-        memory: of texts that go on.
+        memory: the memory of earlier parts of the texts.
         """
         features: Tensor = self.network(self._inputs(rows, tokens), memory)
         return features
 
     def each_layer(self, rows: Rows, tokens: Tensor) -> list[Tensor]:
-        """Return the features (B, T, width) after each layer; of other networks, the last."""
+        """Return the features (B, T, width) after each layer of a Transformer.
+
+        For other networks, return a list with the last features only.
+        """
         inputs = self._inputs(rows, tokens)
         if isinstance(self.network, CausalTransformer):
             return self.network.each_layer(inputs)
@@ -254,11 +258,12 @@ class CausalLM(nn.Module):
         targets: Tensor | None = None,
         rows_of: tuple[Tensor, int] | None = None,
     ) -> Tensor:
-        """Return the mean cross-entropy in nats of the next token, from (B, T), ended by `NOTHING`.
+        """Return the mean cross-entropy of the next token, in nats.
 
+        tokens: (B, T), padded with `NOTHING`.
         targets: (B, T - 1), `NOTHING` at positions to ignore; the next tokens if not given.
-        rows_of: where these are some sequences of a larger batch, their numbers, int64 (B,), and
-            how many it has: rows are drawn for all.
+        rows_of: if these sequences are part of a larger batch, their numbers, int64 (B,), and the
+            size of that batch. Rows are drawn for the whole batch.
         """
         next_ = tokens[:, 1:]
         targets = next_ if targets is None else targets
@@ -275,17 +280,18 @@ class CausalLM(nn.Module):
 
     @torch.no_grad()
     def log_probabilities(self, tokens: Tensor, rows: Rows | None = None) -> Tensor:
-        """Return the log-probabilities, in nats, after each of (B, T) tokens: (B, T, V)."""
+        """Return the log-probabilities of the token after each of (B, T) tokens, (B, T, V)."""
         rows = self.rows(len(tokens)) if rows is None else rows
         features = self.features(rows, tokens)
         logs = rows.log_probabilities(features)
         if self.cache is None:
             return logs
-        next_ = F.pad(tokens[:, 1:], (0, 1), value=NOTHING)  # the last one's next is not used
+        # The token after the last position is not used.
+        next_ = F.pad(tokens[:, 1:], (0, 1), value=NOTHING)
         return self.cache.log_probabilities(logs, features, next_)
 
     def reader(self, rows: Rows, sequences: int) -> Reader:
-        """Return a function that reads so many texts bit by bit, in these rows."""
+        """Return a function that reads this number of sequences in parts, with these rows."""
         memory = self.network.begin(sequences)
         mix = None if self.cache is None else self.cache.reader()
 

@@ -1,8 +1,8 @@
-"""The layers of Transformers: attention, feed-forward networks, and the two made of them.
+"""Attention, feed-forward networks, and the layers of encoders and decoders.
 
-Layer normalisation comes before each sublayer ("pre-norm"), not after it as in Vaswani et al.
-(2017): this trains at higher learning rates and without a delicate warm-up (Xiong et al. 2020), so
-that two minutes on a CPU can be enough.
+Layer normalization comes before each sublayer ("pre-norm"), not after it as in Vaswani et al.
+(2017). This allows higher learning rates and needs no delicate warm-up (Xiong et al. 2020), so two
+minutes of training on a CPU can be enough.
 
 Shapes: B sequences, S problem tokens, T answer tokens, H heads, D = width / H.
 """
@@ -24,24 +24,24 @@ from logicgen.nn.position import (
     rotate,
 )
 
-# On a CPU numbers of packed tokens are multiples of this. Kernels of matrix products in bfloat16
-# are made anew for each new size, which takes longer than one product.
+# On a CPU, numbers of packed tokens are multiples of this. A kernel for matrix products in bfloat16
+# is compiled for each new size, which takes longer than one product.
 FILLED = 256
 
 
 @dataclass(frozen=True)
 class Packing:
-    """The places (N,) of (B, T) that hold tokens; outside attention only these are computed.
+    """The places (N,) of (B, T) that hold tokens. Outside attention only these are computed.
 
-    Batches are made by the length of problems: two thirds of a batch of answers are padding.
+    Problems of a batch have similar lengths, but two thirds of a batch of answers are padding.
     """
 
     shape: tuple[int, int]  # B, T
-    places: Tensor  # (N,) of 0..B*T-1, ascending; then fillers, B*T, which nothing reads
+    places: Tensor  # (N,) of 0..B*T-1, ascending; then fillers B*T, which are never read
 
     @staticmethod
     def of(places: Tensor, shape: tuple[int, int]) -> Packing:
-        """Return the packing of places, filled up on a CPU."""
+        """Return the packing of places, padded on a CPU to a multiple of `FILLED`."""
         if places.device.type == "cpu":
             places = F.pad(places, (0, -len(places) % FILLED), value=shape[0] * shape[1])
         return Packing(shape, places)
@@ -60,18 +60,16 @@ class Packing:
 
 @dataclass(frozen=True)
 class Positions:
-    """The positions of the tokens of one call, as inputs and all layers use them."""
+    """The encoded positions of the tokens of one call, for the inputs and for all layers."""
 
     vectors: Tensor | None = None  # (T, width) or (B, T, width), added to the inputs
-    rotation: Rotation | None = None  # of queries and keys in self-attention
-    # Of queries and keys in cross-attention to the problem
-    problem_rotation: Rotation | None = None
-    # Of self-attention: bool, True where a key may be seen, or numbers to add to the attention
-    # scores. None for answers: causal without a bias
+    rotation: Rotation | None = None  # in self-attention
+    problem_rotation: Rotation | None = None  # in cross-attention
+    # The mask of self-attention: bool, True if a key may be seen, or numbers to add to the scores.
+    # None for answers: causal without a bias
     mask: Tensor | None = None
-    packing: Packing | None = None  # of the tokens; None if all of (B, T) is computed
-    # Of a problem's positions: randomized ones of its answers (B, positions)
-    of_answers: Tensor | None = None
+    packing: Packing | None = None  # the packing of the tokens, if they are packed
+    of_answers: Tensor | None = None  # (B, positions), randomized positions of answers
 
     def packed(self, packing: Packing) -> Positions:
         """Return the positions of packed tokens; `vectors` has been added to their inputs."""
@@ -84,7 +82,7 @@ class Positions:
 
 
 class Attention(nn.Module):
-    """Multi-head attention, in two steps so that keys and values can be kept while decoding.
+    """Multi-head attention in two steps, so that decoding can store keys and values.
 
     x is (B, T, width), or packed (N, width); a rotation has T or N rows accordingly.
     """
@@ -117,9 +115,10 @@ class Attention(nn.Module):
     ) -> Tensor:
         """Return the attended values of queries x, of the same shape as x.
 
-        mask: True where a key may be seen, or numbers to add to the scores. causal: whether later
-        keys are not seen; then numbers of a mask are -inf there. Each row of keys and values may
-        serve several consecutive rows of x.
+        Several consecutive rows of x may share a row of keys and values.
+
+        mask: True if a key may be seen, or numbers to add to the scores.
+        causal: whether later keys are hidden. A mask of numbers must be -inf for these keys.
         """
         query = self.query(x).unflatten(-1, (self.heads, -1))  # (B, T, H, D)
         if rotation is not None:
@@ -149,7 +148,10 @@ def _attend(
     causal: bool,
     shared: bool,
 ) -> Tensor:
-    """Attend by the fastest way; shared: whether several rows of queries read the same keys."""
+    """Attend with the fastest implementation.
+
+    shared: whether several rows of queries read the same keys.
+    """
     few, trained = keys_values[0].shape[-2] <= _FEW, torch.is_grad_enabled()
     if query.device.type == "cpu" and causal and trained and (few or mask is not None):
         return _attend_before(query, *keys_values, mask, dropout)
@@ -164,9 +166,9 @@ def _attend(
 def _attend_few(
     query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, dropout: float
 ) -> Tensor:
-    """Attend by plain matrix products: on a CPU faster than the fused kernel for few keys.
+    """Attend by plain matrix products, on a CPU faster than the fused kernel for few keys.
 
-    In bfloat16, many times: the kernel multiplies matrices of a few rows, one after the other.
+    In bfloat16 it is many times faster, because the kernel multiplies small matrices in sequence.
     """
     return F.dropout(_scores(query, keys, mask).softmax(dim=-1), dropout) @ values  # (B, H, T, D)
 
@@ -182,9 +184,9 @@ def _scores(query: Tensor, keys: Tensor, mask: Tensor | None) -> Tensor:
 def _attend_before(
     query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, dropout: float
 ) -> Tensor:
-    """Attend to what is not later, as `_attend_few` does, for some queries at a time.
+    """Attend causally, as `_attend_few` does, for `_BLOCK` queries at a time.
 
-    With many queries half of the time that all scores take is saved, and they need less memory.
+    For many queries this skips nearly half of the scores, and needs less memory.
     """
     length = query.shape[-2]
     found = []
@@ -204,7 +206,7 @@ def _by_head(x: Tensor, packing: Packing | None) -> Tensor:
     return (packing.pad(x) if packing is not None else x).transpose(1, 2)
 
 
-_IN_CACHE = 2**18  # numbers; a megabyte
+_IN_CACHE = 2**18  # float32 numbers: a megabyte
 
 
 class FeedForward(nn.Sequential):
@@ -219,16 +221,16 @@ class FeedForward(nn.Sequential):
         apply: Callable[[Tensor], Tensor] = super().forward
         if x.device.type != "cpu" or torch.is_grad_enabled() or x[..., 0].numel() <= self.at_a_time:
             return apply(x)
-        # Allocating memory for so many hidden features takes longer than computing them.
+        # Allocating memory for all hidden features at once takes longer than computing them.
         parts = torch.split(x.flatten(0, -2), self.at_a_time)
         return torch.cat([apply(part) for part in parts]).view_as(x)
 
 
 class Layer(nn.Module):
-    """The residual connections and the last sublayer, feed-forward, of every layer."""
+    """The common part of all layers: residual connections and a feed-forward sublayer."""
 
     def add_feed_forward(self, width: int, hidden: int, dropout: float) -> None:
-        """Make the last sublayer; after the others, so that seeds give the same weights."""
+        """Make the feed-forward sublayer. Call this last: the order affects initial weights."""
         self.norm_feed_forward = nn.LayerNorm(width)
         self.feed_forward = FeedForward(width, hidden)
         self.dropout = nn.Dropout(dropout)
@@ -277,7 +279,8 @@ class DecoderLayer(Layer):
         keys, values = self.problem_attention.keys_values(encoded, rotation, packing)
         if torch.is_grad_enabled():
             return keys, values
-        return keys.contiguous(), values.contiguous()  # products would copy them for each token
+        # Otherwise the product of each token would copy them.
+        return keys.contiguous(), values.contiguous()
 
     def forward(self, x: Tensor, memory: Memory, layer: int, at: Positions) -> Tensor:
         """Return the features of inputs x, of the same shape, and add x to the memory."""

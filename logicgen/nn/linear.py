@@ -1,10 +1,12 @@
-"""Linear layers whose matrix products a CPU may compute in bfloat16.
+"""Linear layers that can compute their matrix products in bfloat16 on a CPU.
 
-With AVX-512 BF16 such a product of float32 matrices, rounded to bfloat16, takes less than half the
-time; without AMX sums are rounded, too. A CPU without these instructions emulates them and takes
-several times as long. The kernel is made for each new shape, which takes longer than one product,
-so the number of rows has to be one of few (`Packing`); and products of many small matrices, as
-attention has, gain nothing. So it is a property of these layers, not autocast.
+With AVX-512 BF16, the product of float32 matrices that are rounded to bfloat16 takes less than half
+the time. Without AMX, sums are rounded, too. A CPU without these instructions emulates them, and
+takes several times as long.
+
+Autocast is not used on a CPU for two reasons. PyTorch compiles a kernel for each new shape, which
+takes longer than one product, so few shapes should occur (`Packing`). Also, products of many small
+matrices, as in attention, are not faster.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ INSTRUCTIONS = {"amx_bf16": "AMX", "avx512_bf16": "AVX-512 BF16", "bf16": "Arm B
 """Names of the instructions for products in bfloat16, by PyTorch's names."""
 
 GAIN = 0.9
-"""Bfloat16 is faster if its products take less than this share of the time in float32."""
+"""Use bfloat16 if its products take less than this share of the time in float32."""
 
 _rounded = False
 
@@ -63,19 +65,19 @@ def has_bfloat16(device: torch.device) -> bool:
 
 
 def faster_in_bfloat16(device: torch.device) -> bool:
-    """Return whether training is faster in bfloat16: on a CPU, by a measurement of milliseconds.
+    """Return whether training is faster in bfloat16, from a short measurement on a CPU.
 
-    A process measures once. A CPU without the instructions is never measured, so that its answer is
-    always the same.
+    A process measures once. A CPU without the instructions is not measured: the result is False.
     """
     return has_bfloat16(device) and (device.type == "cuda" or _share_of_time() < GAIN)
 
 
 @lru_cache(maxsize=1)
 def _share_of_time() -> float:
-    """Return a layer's time in bfloat16 divided by its time in float32, each the best of four runs.
+    """Return a layer's time in bfloat16 divided by its time in float32.
 
-    The layer has the size of the narrowest shipped recipe in bfloat16, which gains least.
+    Each time is the best of four runs. The layer is as narrow as in the narrowest shipped recipe
+    with bfloat16, which gains least.
     """
     best = [inf, inf]
     with torch.random.fork_rng(devices=[]), torch.enable_grad():
@@ -89,7 +91,7 @@ def _share_of_time() -> float:
 
 
 class Linear(nn.Linear):
-    """A linear layer, (..., in) to (..., out); see the module."""
+    """A linear layer, (..., in) to (..., out), with products in bfloat16 if enabled."""
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the layer's output."""
@@ -118,7 +120,7 @@ def _rows(x: Tensor) -> Tensor:
 
 def _product(one: Tensor, other: Tensor, bias: Tensor | None = None) -> Tensor:
     """Return the product of two float32 matrices, computed in bfloat16, and a bias if given."""
-    if not _has_amx():  # the library would multiply float32 as it always does
+    if not _has_amx():  # precision "medium" has an effect only with AMX
         product = one.bfloat16() @ other.bfloat16()
         return product.float() if bias is None else product + bias
     before = torch.get_float32_matmul_precision()
@@ -135,7 +137,7 @@ def _has_amx() -> bool:
 
 
 def _capabilities() -> Mapping[str, Any]:
-    """Return what PyTorch says of this CPU's instructions, by name."""
+    """Return whether this CPU has each of PyTorch's named capabilities."""
     if hasattr(torch.cpu, "get_capabilities"):
         return dict(torch.cpu.get_capabilities())
     # PyTorch before 2.11

@@ -1,7 +1,7 @@
 """Losses: cross-entropy, and AdaCos for models whose logits are cosines.
 
-Both are called as `loss(logits, targets)` with logits (B, T, V) and targets (B, T), and return one
-number: the mean over all targets that are not padding.
+Both are called as `loss(logits, targets)` with logits (B, T, V) and targets (B, T). They return the
+mean over all targets that are not padding.
 """
 
 from __future__ import annotations
@@ -19,20 +19,23 @@ class CrossEntropy(nn.Module):
     """Cross-entropy of the targets that are not padding."""
 
     scale = 1.0  # multiplies the logits before the softmax
-    never: Sequence[int] = ()  # ids that the softmax leaves out
+    never: Sequence[int] = ()  # ids that the softmax excludes
 
     def __init__(self, pad: int = 0) -> None:
         super().__init__()
         self.pad = pad
 
     def log_probabilities(self, logits: Tensor, targets: Tensor) -> Tensor:
-        """Return the log-probability of each target (B, T), 0 of padding."""
+        """Return the log-probability of each target (B, T), 0 for padding."""
         return -F.cross_entropy(
             logits.flatten(0, 1), targets.flatten(), ignore_index=self.pad, reduction="none"
         ).view_as(targets)
 
     def any_of(self, logits: Tensor, right: Tensor) -> Tensor:
-        """Return the mean of -log p(any right token); right: bool (B, T, V), none where padded."""
+        """Return the mean of -log p(any right token).
+
+        right: bool (B, T, V), False for padding.
+        """
         real = right.any(-1)
         probability = logits.log_softmax(-1).masked_fill(~right, -math.inf)
         each = probability[real].logsumexp(-1)
@@ -57,19 +60,21 @@ class AdaCos(nn.Module):
         B_t = 1/N  sum_i sum_{k != target_i} exp(s_{t-1} cos_ik)
         s_t = log(B_t) / cos(min(pi/4, median_i theta_i)),     theta_i the angle to target i
 
-    and s_t clipped. The scale is a buffer: saved with the model and changed in training only.
+    and s_t is clipped. The scale is a buffer: it is saved with the model, and changes only in
+    training.
 
-    never: ids of rows that are no target, such as padding: they are left out of everything, C
-        included, as in the code of Işık, Cinbiş, Aydın Göl.
-    several_devices: whether others train the same model at the same time, each on a part of the
-        batch; the scale is that of all (a process group has to be there).
-    least: the scale is clipped there. With few rows it may settle near 3, where a token that is
-        learnt keeps a probability near one half.
+    never: ids of rows that are never targets, such as padding. They are excluded everywhere, also
+        from C, as in the code of Işık, Cinbiş, Aydın Göl.
+    several_devices: whether several processes train the model, each on a part of the batch. All
+        then share one scale. This requires a process group.
+    least: lower bound of the scale. With few rows the scale may settle near 3, at which a learned
+        token has a probability near one half.
     """
 
     scale: Tensor
 
-    # Below 1 the softmax is nearly flat; for very few rows the formulas go there (log 1 = 0).
+    # The formulas give values near 0 for very few rows (log 1 = 0), but below 1 the softmax is
+    # nearly flat.
     lowest, highest = 1.0, 100.0
 
     several_devices = False
@@ -84,15 +89,17 @@ class AdaCos(nn.Module):
         self.cross_entropy = CrossEntropy(pad)
 
     def log_probabilities(self, cosines: Tensor, targets: Tensor) -> Tensor:
-        """Return the log-probability of each target (B, T), 0 of padding; the scale stays."""
+        """Return the log-probability of each target (B, T), 0 for padding. Keep the scale."""
         scaled = self.scale.clone() * self._possible(cosines)
         return self.cross_entropy.log_probabilities(scaled, targets)
 
     def any_of(self, cosines: Tensor, right: Tensor) -> Tensor:
-        """Return the mean of -log p(any right token); in training, adapt the scale first.
+        """Return the mean of -log p(any right token). In training, adapt the scale first.
 
-        right: bool (B, T, V), none where padded. The scale takes the likeliest right token for the
-        target, and leaves out the others.
+        To adapt the scale, the likeliest right token is the target, and other right tokens are
+        excluded.
+
+        right: bool (B, T, V), False for padding.
         """
         cosines = self._possible(cosines)
         if self.training:
@@ -105,7 +112,7 @@ class AdaCos(nn.Module):
         return self.cross_entropy.any_of(self.scale.clone() * cosines, right)
 
     def _possible(self, cosines: Tensor) -> Tensor:
-        """Return cosines, -inf for rows that are no target."""
+        """Return the cosines, with -inf for rows that are never targets."""
         if not self.never:
             return cosines
         column = torch.arange(cosines.shape[-1], device=cosines.device)
@@ -113,11 +120,11 @@ class AdaCos(nn.Module):
         return cosines.masked_fill(never, -math.inf)
 
     def forward(self, cosines: Tensor, targets: Tensor) -> Tensor:
-        """Return the mean loss in nats; in training, adapt the scale first."""
+        """Return the mean loss in nats. In training, adapt the scale first."""
         cosines = self._possible(cosines)
         if self.training:
             self._adapt(cosines.detach().flatten(0, 1), targets.flatten())
-        # A copy: the next step changes the scale in place, and a backward pass may still need this.
+        # Copy the scale, because the next step changes it in place and a backward pass may need it.
         loss: Tensor = self.cross_entropy(self.scale.clone() * cosines, targets)
         return loss
 
@@ -128,7 +135,7 @@ class AdaCos(nn.Module):
         hit = cosines.gather(1, targets[:, None])  # (N, 1)
         others = (self.scale * cosines).scatter(1, targets[:, None], -math.inf)
         others = others.masked_fill(~real[:, None], -math.inf)
-        # The median by sorting, padding last: nanmedian() waits for a GPU.
+        # Compute the median by sorting, with padding last, because nanmedian() waits for a GPU.
         theta = hit.squeeze(1).clamp(-1, 1).acos().masked_fill(~real, math.inf)  # (N,)
         sums = others.flatten().logsumexp(0)[None]
         if self.several_devices:
@@ -139,11 +146,12 @@ class AdaCos(nn.Module):
         median = theta.sort().values.gather(0, middle[None])  # (1,)
         scale = (log_b / median.clamp(max=math.pi / 4).cos()).squeeze()
         scale = scale.clamp(self.least, self.highest)
-        self.scale.copy_(torch.where(scale.isfinite(), scale, self.scale))  # a batch of padding
+        # For a batch of padding alone, the new scale is not finite.
+        self.scale.copy_(torch.where(scale.isfinite(), scale, self.scale))
 
 
 def _of_all_devices(values: Tensor) -> Tensor:
-    """Return the values (N,) of all devices that train a model, each of which has as many."""
+    """Return the values of all devices that train a model; each device has (N,) values."""
     found = [torch.empty_like(values) for _ in range(dist.get_world_size())]
     dist.all_gather(found, values)
     return torch.cat(found)

@@ -1,12 +1,12 @@
 """The key-value cache of a decoder: for problems and for their hypotheses (unfinished answers).
 
-During a beam search the hypotheses of a problem fork and are dropped. The keys and values of their
-tokens are stored once, in one row of slots per problem, and never move: each hypothesis has a mask
-of the slots that hold its own tokens. Continuing from other hypotheses only selects rows of that
-mask; selecting keys and values would copy all of them for every token.
+During a beam search, hypotheses of a problem fork and are dropped. The keys and values of their
+tokens are stored once, in one row of slots per problem, and never move. Each hypothesis has a mask
+of the slots that hold its own tokens. Continuing from other hypotheses only selects rows of this
+mask. Selecting keys and values would copy all of them for every token.
 
-Shapes: B problems, K hypotheses for each, R = B K, in this order; S problem tokens, H heads,
-D entries of a head.
+Shapes: B problems, K hypotheses for each problem, R = B K, S problem tokens, H heads, D entries of
+a head.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ _LEAST_ROOM = 64  # slots
 
 @dataclass
 class Memory:
-    """Keys and values of each layer: of problems, computed once, and of answers, growing.
+    """The keys and values of each layer, for problems and for the tokens of answers.
 
-    There may be further dimensions between B and tokens: heads, or streams and heads.
+    Between B and tokens there may be more dimensions: heads, or streams and heads.
     """
 
     mask: Tensor  # (B, 1, 1, S), True where a problem has a token
     problems: list[KeysValues]
-    answers: list[KeysValues] = field(default_factory=list)  # with room for further slots
+    answers: list[KeysValues] = field(default_factory=list)  # with spare slots
     length: int = 0  # tokens of each answer
-    slots: int = 0  # that hold a token
-    sees: Tensor | None = None  # (B, K, slots), True at a hypothesis' own tokens; None: everywhere
-    depth: Tensor | None = None  # (slots,), the position of each token; None when `sees` is
-    positions: Tensor | None = None  # (B, positions), of the tokens of each problem's answers
+    slots: int = 0  # number of slots that hold a token
+    sees: Tensor | None = None  # (B, K, slots), True at the hypothesis' own tokens; None: all True
+    depth: Tensor | None = None  # (slots,), the position of each token; set together with `sees`
+    positions: Tensor | None = None  # (B, positions), positions of answer tokens
 
     @property
     def under_way(self) -> int:
@@ -54,7 +54,10 @@ class Memory:
         self.length += tokens
 
     def remember(self, layers: list[KeysValues], layer: int, new: KeysValues) -> KeysValues:
-        """Add keys and values (R, ..., tokens, D) of a layer; return all, (B, ..., slots, D)."""
+        """Add keys and values (R, ..., tokens, D) of a layer.
+
+        Returns all keys and values of the layer, (B, ..., slots, D).
+        """
         if layer == len(layers):
             layers.append(new)
             return new
@@ -73,13 +76,13 @@ class Memory:
             larger = past.new_empty(*past.shape[:-2], room, past.shape[-1])
             larger[..., :first, :] = past[..., :first, :]
             past = larger
-        # The hypotheses of a problem side by side, as tokens: (B, ..., K, D).
+        # Move the hypotheses of a problem to the dimension of tokens: (B, ..., K, D).
         side_by_side = torch.unflatten(new[..., 0, :], 0, (len(past), -1)).movedim(1, -2)
         past[..., first : self.slots, :] = side_by_side
         return past
 
     def select(self, rows: Tensor) -> None:
-        """Continue from the hypotheses in `rows` (B', K'), as `decoding.Memory` says."""
+        """Continue from the hypotheses in `rows` (B', K'); see `decoding.DecoderMemory`."""
         batch, width = len(self.mask), self.under_way
         if self.sees is None and rows.shape[1] > 1:
             self.sees = rows.new_ones(batch, 1, self.slots, dtype=torch.bool)
@@ -90,7 +93,7 @@ class Memory:
             self.keep(rows[:, 0] // width)
 
     def keep(self, problems: Tensor) -> None:
-        """Keep the keys and values of these problems, any of them repeatedly, and drop others."""
+        """Keep the problems with these numbers, which may repeat, and drop all other problems."""
         self.mask = self.mask[problems]
         if self.positions is not None:
             self.positions = self.positions[problems]
@@ -99,6 +102,6 @@ class Memory:
 
 
 def select_rows(keys_values: KeysValues, rows: Tensor) -> KeysValues:
-    """Return the keys and values of some rows."""
+    """Return the keys and values of the given rows."""
     keys, values = keys_values
-    return keys.index_select(0, rows), values.index_select(0, rows)  # five times as fast as [rows]
+    return keys.index_select(0, rows), values.index_select(0, rows)  # 5 times faster than [rows]

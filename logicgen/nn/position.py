@@ -1,4 +1,4 @@
-"""Positional encodings, in six schemes.
+"""Position encodings, in six schemes.
 
     scheme          what it changes                      parameters
     sinusoidal      a vector added to the input          none
@@ -8,7 +8,7 @@
     relative        attention scores, in every layer     one number per bucket and head
     tree-relative   attention scores, in every layer     one number per relation and head
 
-A plugin of the group `logicgen.positions` is a further scheme: a class with the interface of
+A plugin of the group `logicgen.positions` adds a scheme. It is a class with the interface of
 `RelativeBias`, which changes attention scores.
 
 Source: Vaswani et al. 2017 (sinusoidal), Su et al. 2021 (rotary), Raffel et al. 2020 (relative),
@@ -43,17 +43,19 @@ def sinusoidal(start: int, length: int, width: int, device: torch.device) -> Ten
 
 
 def random_positions(lengths: Tensor, among: int, draw: bool) -> Tensor:
-    """Return ascending positions 0..among-1 for sequences of lengths (B,), at least 1: (B, among).
+    """Return ascending positions below `among` for sequences of lengths (B,) >= 1: (B, among).
 
-    A model that saw strings of 20 tokens at positions among 128 has been trained at all 128, so it
-    can read longer ones. Source: Ruoss et al., "Randomized Positional Encodings Boost Length
-    Generalization of Transformers" (ACL 2023). There the subset is one of all positions, in which
-    short sequences hardly ever have neighbours as close as long ones do; here it is one of a window
-    of random width, between the sequence's length and `among`, each doubling as likely as another.
+    A model that was trained on strings of 20 tokens at random positions below 128 knows all 128
+    positions, so it can read longer strings. Source: Ruoss et al., "Randomized Positional Encodings
+    Boost Length Generalization of Transformers" (ACL 2023).
 
-    draw: whether positions are drawn, as in training, by torch's global generator; otherwise they
-        are equally far apart, around the middle. After a sequence they go on, one by one, to the
-        last one.
+    Ruoss et al. draw the subset from all positions, so the neighbors in short sequences are rarely
+    as close as in long sequences. This function draws it from a window. The logarithm of the
+    window's width is uniform between the logarithms of the sequence's length and `among`.
+
+    draw: whether to draw positions with torch's global generator, as in training. Otherwise they
+        are equally spaced around the middle. After the end of the sequence, positions increase by
+        one up to the last position.
     """
     place = torch.arange(among, device=lengths.device)
     count = lengths[:, None]
@@ -80,14 +82,14 @@ def rotations(start: int, length: int, width: int, device: torch.device) -> Rota
 
 
 def rotate(x: Tensor, by: Rotation) -> Tensor:
-    """Rotate queries or keys (..., T, H, D), so that products depend on differences only."""
+    """Rotate queries or keys (..., T, H, D), so that scores depend on relative positions only."""
     cos, sin = by[0].to(x.dtype), by[1].to(x.dtype)
     rotated: Tensor = _Rotate.apply(x, cos, sin)  # type: ignore[no-untyped-call]
     return rotated
 
 
 class _Rotate(torch.autograd.Function):
-    """A rotation, whose gradient is the rotation back: autograd would copy three times as much."""
+    """A rotation, with the inverse rotation as its gradient: autograd would make more copies."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -113,11 +115,11 @@ class RelativeBias(nn.Module):
     """A learned bias for each head and distance, added to attention scores.
 
     Source: Raffel et al., "Exploring the Limits of Transfer Learning" (T5, 2020). Half of the
-    buckets hold one distance each, the others grow geometrically up to `furthest`, beyond which all
-    distances share the last bucket. If causal, later tokens are masked out; otherwise half of all
-    buckets are for them. All layers of a stack may share one such bias.
+    buckets hold one distance each. The other buckets grow geometrically up to `furthest`, and all
+    larger distances share the last bucket. If causal, later tokens are masked out. Otherwise half
+    of all buckets are for later tokens. All layers of a stack may share one bias.
 
-    gain: multiplies the learned numbers. A head that attends to the previous token needs a bias of
+    gain: factor of the learned numbers. A head that attends to the previous token needs a bias of
         about 5. Adam changes a parameter by about the learning rate per step, so without a gain
         this takes thousands of steps.
     """
@@ -138,8 +140,8 @@ class RelativeBias(nn.Module):
         self.causal, self.gain = causal, gain
         self.bias = nn.Parameter(torch.randn(buckets, heads) * width**-0.5)
         self.buckets = buckets if causal else buckets // 2  # of one direction
-        # The distance at which each bucket but the first begins. Bucket exact + k holds distances d
-        # with log(d / exact) / log(furthest / exact) * rest >= k, here without rounding.
+        # The distance at which each bucket except the first begins. Bucket exact + k begins at the
+        # least d with log(d / exact) / log(furthest / exact) * rest >= k, computed in integers.
         exact, rest = self.buckets // 2, self.buckets - self.buckets // 2
         beginnings = [*range(1, exact + 1)]
         for k in range(1, rest):
@@ -162,11 +164,11 @@ class RelativeBias(nn.Module):
 
 
 SCHEMES = ("sinusoidal", "randomized", "tree", "tree-relative", "rotary", "none")
-"""The schemes without a bias on distances."""
+"""The schemes without a bias for distances."""
 
 
 def distance_bias(scheme: str, width: int, heads: int, *, causal: bool) -> nn.Module | None:
-    """Return the bias of a scheme, called as `RelativeBias`; None if the scheme has none."""
+    """Return the module of a scheme's bias (see `RelativeBias`), or None without a bias."""
     if scheme in SCHEMES:
         return None
     if scheme == "relative":
@@ -183,14 +185,15 @@ class TreePositions(nn.Module):
     """The path from the tree's root to a token, as a vector to add to the input.
 
     Source: Shiv and Quirk, "Novel positional encodings to enable tree-based Transformers" (NeurIPS
-    2019). Each level has two columns, the parent's level first: (1, 0) if the path takes a first or
-    only operand, (0, 1) if it takes a second one, zeros above the root. Level l is weighted by
-    decay**l, with a learned decay; wide vectors hold the path several times, each with another
-    decay. The root, padding and tokens after the tree have the zero vector.
+    2019). Each level has two columns, beginning with the parent's level: (1, 0) for a first or only
+    operand, (0, 1) for a second operand, zeros above the root. Level l has the weight decay**l,
+    with a learned decay. Wide vectors hold the path several times, with different decays. The root,
+    padding and tokens after the tree have the zero vector.
 
-    There are width / 2 levels; from a width of 256 on, width / 128 decays with at least `LEVELS`
-    levels each. A deeper token keeps its nearest ancestors only, so in a longer chain of unary
-    operators it may have the same vector as another one; never in up to `levels` + 1 tokens.
+    There are width / 2 levels. From width 256 on there are width / 128 decays with at least
+    `LEVELS` levels each. A deeper token keeps only its nearest ancestors, so in long chains of
+    unary operators two tokens may have the same vector. In up to `levels` + 1 tokens this cannot
+    happen.
     """
 
     def __init__(self, width: int) -> None:
@@ -198,14 +201,14 @@ class TreePositions(nn.Module):
         self.width = width
         decays = max(1, width // (2 * LEVELS))
         self.levels = width // (2 * decays)
-        # Starting near 1, so that 50 levels up is still visible: 0.95^50 = 0.08.
+        # Begin near 1, so that an ancestor 50 levels above is visible: 0.95^50 = 0.08.
         self.decay = nn.Parameter(torch.linspace(0.95, 0.7, decays).atanh())
 
     def forward(self, arities: Tensor) -> Tensor:
         """Return vectors (B, S, width) for the arities (B, S) of tokens in prefix notation."""
         decay = self.decay.tanh()[:, None]  # (decays, 1)
         level = torch.arange(2 * self.levels, device=arities.device) // 2
-        # A path without end has a squared norm of width / 2, that of sinusoidal positions.
+        # An infinite path has the squared norm width / 2, as sinusoidal positions have.
         weight = decay**level * ((1 - decay**2) * self.width / 2).sqrt()  # (decays, 2 * levels)
         paths = tree_paths(arities, self.levels).to(weight)
         vectors = (paths[..., None, :] * weight).flatten(-2)  # (B, S, decays * 2 * levels)
@@ -215,12 +218,17 @@ class TreePositions(nn.Module):
 class TreeRelativeBias(nn.Module):
     """A learned bias for each head and relation of two tokens in the problem's tree.
 
-    So a head can attend to the second operand of an operator, wherever it begins; from positions in
-    the text alone a model has to learn to parse. Relations: the token itself; an operand, operand
-    of an operand, and so on down to `exact` levels, each way down on its own; the same upwards;
-    further down or up; the other operand of the same operator, before or after; any other token,
-    before or after (also after the tree). All layers share the bias, as those of `RelativeBias`,
-    whose buckets are distances in the text; `gain` is explained there.
+    With this bias a head can attend to the second operand of an operator, wherever it begins. From
+    positions in the text alone, a model has to learn to parse. The relations of a query to a key:
+
+    - the token itself
+    - a descendant, up to `exact` levels below: one relation for each path (first or second operand)
+    - an ancestor, up to `exact` levels above: one relation for each path
+    - any deeper descendant; any further ancestor
+    - the other operand of the same operator, before or after
+    - any other token, before or after (also tokens after the tree)
+
+    All layers share the bias. `RelativeBias` explains `gain`.
     """
 
     exact = 3  # levels
@@ -237,26 +245,26 @@ class TreeRelativeBias(nn.Module):
 
 
 def tree_relations(exact: int) -> int:
-    """Return the number of different relations of two tokens: 5, and up and down ways and rest."""
+    """Return the number of relations: 5, and for both directions all paths and one for deeper."""
     return 5 + 2 * ((2 << exact) - 1)
 
 
 def tree_relation(arities: Tensor, exact: int) -> Tensor:
-    """Return the relation of each token (B, S) to each: int64 (B, S, S) below `tree_relations`.
+    """Return the number of the relation of each pair of tokens, int64 (B, S, S).
 
-    arities: of tokens in prefix notation, each 0, 1 or 2; 0 after the tree.
+    arities: (B, S), the arities 0, 1 or 2 of tokens in prefix notation; 0 after the tree.
     """
     below, second = _subtrees(arities)  # (B, ancestor, token)
     depth = below.sum(1)  # (B, S)
     level = depth[:, None, :] - depth[:, :, None] - 1  # (B, ancestor, token), 0 for the parent
-    # Ways down of l + 1 levels are numbered from 2^(l + 1) - 2 on; the longer ones share a number.
+    # Paths of l + 1 levels are numbered from 2^(l + 1) - 2 on. All longer paths share a number.
     longer = 2 ** (exact + 1) - 2
     way = torch.full_like(level, longer)
-    turns = torch.zeros_like(depth)  # the way to each token from l levels above it, as bits
+    turns = torch.zeros_like(depth)  # the path to each token from l levels above it, as bits
     for above in range(exact):
         turns = turns + (second & below & (level == above)).any(1) * 2**above
         way = torch.where(level == above, 2 ** (above + 1) - 2 + turns[:, None, :], way)
-    parent = (below & (level == 0)).float()  # (B, parent, token), one of each token
+    parent = (below & (level == 0)).float()  # (B, parent, token)
     sibling = parent.transpose(1, 2) @ parent > 0
     position = torch.arange(arities.shape[1], device=arities.device)
     after = (position > position[:, None]).expand_as(below)  # whether the key comes after the query
@@ -267,9 +275,11 @@ def tree_relation(arities: Tensor, exact: int) -> Tensor:
 
 
 def tree_paths(arities: Tensor, levels: int) -> Tensor:
-    """Return the path to each token, parent first: bool (B, S, 2 * levels), as `TreePositions`.
+    """Return the path to each token, from its parent up: bool (B, S, 2 * levels).
 
-    arities: (B, S), of tokens in prefix notation, each 0, 1 or 2; 0 after the tree.
+    `TreePositions` explains the columns.
+
+    arities: (B, S), the arities 0, 1 or 2 of tokens in prefix notation; 0 after the tree.
     """
     below, second = _subtrees(arities)  # (B, ancestor, token)
     depth = below.sum(1)  # (B, S)
@@ -281,17 +291,17 @@ def tree_paths(arities: Tensor, levels: int) -> Tensor:
 
 
 def _subtrees(arities: Tensor) -> tuple[Tensor, Tensor]:
-    """Return whether each token is above each other, and if on the way to its second operand.
+    """Return whether a token is an ancestor of another, and whether through its second operand.
 
-    Both bool (B, ancestor, token); the second one has no meaning outside the subtree.
+    Both are bool (B, ancestor, token). The second has no meaning outside the subtree.
     """
     length = arities.shape[1]
     position = torch.arange(length, device=arities.device)
-    # Operands still missing before a token. Its subtree ends where fewer are missing than at it.
+    # The number of operands missing before a token. Its subtree ends where fewer are missing.
     missing = (arities - 1).cumsum(1) - (arities - 1)  # (B, S)
     fewer = (missing[:, None, :] < missing[:, :, None]) & (position > position[:, None])
     end = torch.where(fewer, position, length).amin(dim=2)  # (B, S), exclusive
     below = (position > position[:, None]) & (position < end[..., None])  # (B, ancestor, token)
-    # A first operand directly follows its operator; where it ends, the second one begins.
+    # The first operand directly follows its operator, and the second operand follows the first.
     second = position >= F.pad(end[:, 1:], (0, 1), value=length)[..., None]  # (B, ancestor, token)
     return below, second

@@ -1,13 +1,12 @@
-"""Random answers: one to each problem, or several different ones.
+"""Random answers: one answer to each problem, or several different answers.
 
-Of several, each is drawn as if anew, from the answers that have not been drawn. This is done in one
-search that keeps as many prefixes as answers are wanted: every answer has a random number, its
-log-probability plus noise of Gumbel's distribution, of which the largest ones win; a prefix has the
-largest number of its continuations, drawn before these are. Source: Kool, van Hoof and Welling,
-"Stochastic Beams and Where to Find Them" (ICML 2019), whose equations for the numbers of
-continuations, given their largest, are used here.
+Different answers are drawn without replacement, in a single search that keeps N prefixes. Each
+answer has a random number: its log-probability plus Gumbel noise. The answers with the largest
+numbers are the sample. The number of a prefix is the largest number of its continuations, and it is
+drawn before them. Source: Kool, van Hoof and Welling, "Stochastic Beams and Where to Find Them"
+(ICML 2019), with their equations for the numbers of continuations given the largest number.
 
-Shapes: B problems, K unfinished answers for each, N answers wanted, V logits, T = max_length + 1.
+Shapes: B problems, K unfinished answers for each, N answers, V logits, T = max_length + 1.
 """
 
 from __future__ import annotations
@@ -23,25 +22,21 @@ from torch import Tensor
 from logicgen.errors import LogicgenError
 from logicgen.tokens import Vocabulary
 
-# That are continued for a problem; memory grows with them.
+# Most prefixes that are continued for a problem. Memory grows with their number.
 MOST_PREFIXES = 1000
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """Sampling of one random answer, or of different ones.
+    """Sampling of one random answer, or of several different answers without replacement."""
 
-    Each of several answers is drawn as a sample would be that may not repeat an earlier one.
-    """
-
-    # Divides log-probabilities; towards 0 the most probable token always wins
-    temperature: float = 1.0
-    top_k: int | None = None  # only the k most probable tokens are drawn
-    # After temperature and top_k, only the smallest set of tokens with this probability in total is
-    # drawn from (the nucleus; Holtzman et al., ICLR 2020)
+    temperature: float = 1.0  # divides log-probabilities; near 0 sampling becomes greedy
+    top_k: int | None = None  # draw only from the k most probable tokens.
+    # Draw only from the nucleus: the smallest set of tokens with this total probability, after
+    # temperature and top_k (Holtzman et al., ICLR 2020).
     top_p: float | None = None
-    # Determines the answer together with the problem, independently of the rest of the batch (up to
-    # rounding, which depends on the shape of the batch)
+    # Seed and problem determine the answer. Other problems of the batch have no influence, except
+    # that rounding depends on the shape of the batch.
     seed: int = 0
     answers: int = 1
 
@@ -57,20 +52,20 @@ class Sampling:
 
 
 def require(holds: bool, what: str, value: object, allowed: str) -> None:
-    """Raise LogicgenError where an option has another value than is allowed."""
+    """Raise LogicgenError if an option's value is not allowed."""
     if not holds:
         raise LogicgenError(f"{what}: {value}, but it has to be {allowed}")
 
 
 class Draws:
-    """One answer to each problem."""
+    """The sampling of one answer to each problem."""
 
     def __init__(
         self, sampling: Sampling, problems: Tensor, vocabulary: Vocabulary, max_length: int
     ) -> None:
         self.sampling = sampling
         self.pad, self.end = vocabulary.pad, vocabulary.end
-        # One number for each token of each answer, from a generator of the answer's own.
+        # One random number for each token. Each answer has its own generator.
         each = [
             np.random.default_rng((sampling.seed, *ids)).random(max_length + 1, dtype=np.float32)
             for ids in ([i for i in row if i != self.pad] for row in problems.tolist())
@@ -95,17 +90,17 @@ class Draws:
         return torch.zeros_like(tokens), tokens
 
     def keep(self, problems: Tensor) -> None:
-        """Go on with some of the problems, by number."""
+        """Continue only with the problems of these numbers."""
         self.numbers, self.scores = self.numbers[problems], self.scores[problems]
         self.answers, self.done = self.answers[problems], self.done[problems]
 
     def found(self) -> tuple[Tensor, Tensor]:
-        """Return the answers so far; the score of an unfinished one is -inf."""
+        """Return the answers and their scores. The score of an unfinished answer is -inf."""
         return self.answers, self.scores.masked_fill(~self.done[:, None], -math.inf)
 
 
 class DifferentDraws:
-    """Different answers to each problem, in the order in which they would be drawn."""
+    """The sampling of different answers to each problem, in their order of drawing."""
 
     def __init__(
         self, sampling: Sampling, problems: Tensor, vocabulary: Vocabulary, max_length: int
@@ -118,9 +113,9 @@ class DifferentDraws:
             for row in problems.tolist()
         ]
         batch, device = len(problems), problems.device
-        self.tokens = problems.new_empty(batch, 1, 0)  # (B, K, tokens so far), padded
-        # Of each prefix: its log-probability, tempered and not, and its random number, largest
-        # first; -inf where there is no prefix
+        self.tokens = problems.new_empty(batch, 1, 0)  # (B, K, tokens drawn), padded
+        # Each prefix has a log-probability, with and without temperature, and a random number. They
+        # are sorted by random number, largest first. A missing prefix has -inf
         self.tempered = torch.zeros(batch, 1, dtype=torch.float64, device=device)  # (B, K)
         self.scores = self.tempered.clone()
         self.numbers = self.tempered.clone()
@@ -135,7 +130,7 @@ class DifferentDraws:
         tempered = tempered.masked_fill(~going_on, -math.inf)  # (B, K, V)
         noise = self._noise(rows)[:, : tempered.shape[1]]
         numbers = given_largest(tempered + noise, self.numbers[..., None])
-        # An answer that has ended stays as it is: one more candidate for each, after its tokens.
+        # An answer that has ended stays as it is: column V is its only candidate.
         stay = self.numbers.masked_fill(~self.ended, -math.inf)[..., None]
         candidates = torch.cat([numbers, stay], dim=-1).flatten(1)  # (B, K (V + 1))
         self.numbers, place = candidates.topk(min(self.sampling.answers, candidates.shape[1]))
@@ -156,20 +151,20 @@ class DifferentDraws:
         return parents, tokens
 
     def _noise(self, rows: int) -> Tensor:
-        """Return Gumbel noise for each token of each prefix that there may be, (B, N, V)."""
+        """Return Gumbel noise for each next token of up to N prefixes, (B, N, V)."""
         size = self.sampling.answers, rows
         drawn = np.stack([each.random(size) for each in self.generators])  # in [0, 1)
         exponential = np.maximum(-np.log1p(-drawn), np.finfo(drawn.dtype).tiny)
         return torch.from_numpy(-np.log(exponential)).to(self.numbers.device)
 
     def keep(self, problems: Tensor) -> None:
-        """Go on with some of the problems, by number."""
+        """Continue only with the problems of these numbers."""
         self.generators = [self.generators[row] for row in problems.tolist()]
         for name in ("tokens", "tempered", "scores", "numbers", "ended", "done"):
             setattr(self, name, getattr(self, name)[problems])
 
     def found(self) -> tuple[Tensor, Tensor]:
-        """Return the answers so far (B, N, T), padded, and their scores (B, N)."""
+        """Return the padded answers (B, N, T) and their scores (B, N)."""
         wanted = self.sampling.answers
         missing = wanted - self.tokens.shape[1], self.room - self.tokens.shape[2]
         there = self.numbers > -math.inf
@@ -180,14 +175,17 @@ class DifferentDraws:
 
 
 def truncated(log_probabilities: Tensor, sampling: Sampling) -> Tensor:
-    """Return log p (..., V) as temperature, top-k and top-p change it, in float64."""
+    """Return log p (..., V) after temperature, top-k and top-p, in float64."""
     mass, order = _kept(log_probabilities, sampling)
-    share = (mass / mass.sum(-1, keepdim=True)).nan_to_num(0.0)  # where nothing is allowed: no mass
+    share = (mass / mass.sum(-1, keepdim=True)).nan_to_num(0.0)  # NaN: no token is allowed
     return torch.empty_like(share).scatter_(-1, order, share.log())
 
 
 def _kept(log_probabilities: Tensor, sampling: Sampling) -> tuple[Tensor, Tensor]:
-    """Return what temperature, top-k and top-p leave of p (..., V), falling, and its tokens."""
+    """Apply temperature, top-k and top-p to p (..., V).
+
+    Returns the remaining, unnormalized probabilities in descending order, and their tokens.
+    """
     ranked, order = log_probabilities.sort(dim=-1, descending=True, stable=True)
     below = (ranked - ranked[..., :1]).double()  # at most 0, so that the division cannot overflow
     mass = F.softmax(below / sampling.temperature, dim=-1)
@@ -201,9 +199,10 @@ def _kept(log_probabilities: Tensor, sampling: Sampling) -> tuple[Tensor, Tensor
 
 
 def given_largest(numbers: Tensor, largest: Tensor) -> Tensor:
-    """Return Gumbel numbers (..., V) as they would be if their largest were `largest` (..., 1).
+    """Transform Gumbel numbers (..., V) so that their largest becomes `largest` (..., 1).
 
-    -inf stays so. Computed as in appendix B.3 of Kool et al., where no difference is rounded away.
+    The result has their distribution given this maximum. -inf stays -inf. The numerically stable
+    formula is from appendix B.3 of Kool et al.
     """
     there = numbers > -math.inf
     top = numbers.amax(-1, keepdim=True)
@@ -217,7 +216,10 @@ def given_largest(numbers: Tensor, largest: Tensor) -> Tensor:
 
 
 def pick(log_probabilities: Tensor, sampling: Sampling, numbers: Tensor) -> Tensor:
-    """Return the token (B,) that each float64 number in [0, 1), (B,), selects from (B, V) log p."""
+    """Return tokens (B,) drawn from log p (B, V).
+
+    numbers: (B,), float64 random numbers in [0, 1), which determine the tokens.
+    """
     mass, order = _kept(log_probabilities, sampling)
     mass = mass.cumsum(dim=-1)
     drawn = torch.searchsorted(mass, numbers[:, None] * mass[:, -1:], right=True)  # (B, 1)

@@ -1,7 +1,7 @@
 """Streams of features, one for each symbol of a problem, and the fused view of all streams.
 
-Layers are written once, for two arrangements of the tokens of a batch's streams: `PaddedStreams`
-computes all places, in chunks if asked to; `PackedStreams`, for training, only those with a token.
+Layers work with two arrangements of the tokens of streams. `PaddedStreams` computes all places,
+optionally in chunks. `PackedStreams`, for training, computes only the places of tokens.
 
 Source: Işık, Li, "Symbol-Invariant Transformer for Open-Vocabulary Learning" (ICML 2026).
 """
@@ -30,9 +30,9 @@ class Streams:
     def of(problems: Tensor, fixed: int, symbols: int, reserved: int, most: int) -> Streams:
         """Return the streams of (B, S) ids with up to `most` symbols, in order of first occurrence.
 
-        reserved: how many further streams get the lowest symbols that do not occur.
+        reserved: number of further streams, for the lowest symbols that do not occur.
         """
-        nowhere = most + reserved  # a column that is cut off
+        nowhere = most + reserved  # an extra column, which is removed afterwards
         occurs = problems >= fixed  # (B, S)
         equal = problems[:, :, None] == problems[:, None, :]  # (B, S, S)
         first = occurs & ~equal.tril(-1).any(dim=2)  # (B, S)
@@ -48,18 +48,18 @@ class Streams:
         return Streams(ids[:, :nowhere])
 
     def select(self, rows: Tensor) -> Streams:
-        """Return the streams of some problems."""
+        """Return the streams of the problems in `rows`."""
         return Streams(self.ids[rows])
 
     def shares(self) -> Tensor:
         """Return the weight of each stream in their mean, (B, N)."""
         there = self.ids >= 0
-        # A problem without symbols has only the first stream, which then stands for no symbol.
+        # A problem without symbols has one stream, which belongs to no symbol.
         there = torch.cat([there[:, :1] | ~there.any(dim=1, keepdim=True), there[:, 1:]], dim=1)
         return there / there.sum(dim=1, keepdim=True)
 
     def owned(self, tokens: Tensor) -> Tensor:
-        """Return where each stream's own symbol is in (B, T) ids: bool (B, N, T)."""
+        """Return whether each of (B, T) ids is the symbol of each stream: bool (B, N, T)."""
         return tokens[:, None, :] == self.ids[..., None]
 
     def fusing(self, tokens: Tensor) -> Tensor:
@@ -78,10 +78,11 @@ class PaddedStreams:
     """The tokens (R, N, T) of all streams, with padding.
 
     Attributes:
-        at: their positions.
-        weights: (R, T, N), of fusing.
-        chunk: streams computed at a time; all if None. In training each chunk is computed again in
-            the backward pass, so that only one vector per stream, token and layer is stored.
+        at: the positions of the tokens.
+        weights: (R, T, N), the weights of streams in the fused view.
+        chunk: number of streams computed at a time; without it all. In training each chunk is
+            computed again in the backward pass, so that only one vector per stream, token and layer
+            is stored.
     """
 
     at: Positions
@@ -90,16 +91,16 @@ class PaddedStreams:
 
     @property
     def vectors(self) -> Tensor | None:
-        """Return what is added to inputs for their places."""
+        """Return the position vectors that are added to inputs."""
         vectors = self.at.vectors
         return vectors if vectors is None or vectors.dim() == 2 else vectors[:, None]
 
     def pack(self, rows: Tensor) -> Tensor:
-        """Return the tokens that are computed, of (R, N, T)."""
+        """Return the computed tokens of (R, N, T): all of them."""
         return rows
 
     def pad(self, x: Tensor) -> Tensor:
-        """Return features in their places, (R, N, T, width)."""
+        """Return the features of all places, (R, N, T, width)."""
         return x
 
     def each(self, function: Callable[..., Tensor], x: Tensor, *others: Tensor) -> Tensor:
@@ -118,9 +119,10 @@ class PaddedStreams:
     def keys_values(
         self, make: Callable[..., KeysValues], x: Tensor, of_view: bool, crossing: bool = False
     ) -> KeysValues:
-        """Return what `make` makes of the streams, or of their view.
+        """Return the keys and values that `make` computes.
 
-        crossing: whether answers will read them.
+        of_view: whether x is the fused view; otherwise it is the streams.
+        crossing: whether answers will attend to them.
         """
         rotation = self.at.problem_rotation if crossing else self.at.rotation
         if of_view:
@@ -130,7 +132,7 @@ class PaddedStreams:
         return torch.unflatten(keys, 0, sizes), torch.unflatten(values, 0, sizes)
 
     def problem_mask(self, mask: Tensor, of_view: bool) -> Tensor:
-        """Return the mask of what answers read, from (B, 1, 1, S)."""
+        """Return the mask of problem tokens for cross-attention, from (B, 1, 1, S)."""
         return mask
 
     def attend(
@@ -141,9 +143,9 @@ class PaddedStreams:
         of_view: bool,
         problem_mask: Tensor | None = None,
     ) -> Tensor:
-        """Attend from each stream to its own keys and values, or to those of the view.
+        """Attend from each stream to its own keys and values, or to the fused view.
 
-        problem_mask: where these are the problem's, their mask.
+        problem_mask: the mask of the problem's tokens; only given for cross-attention.
         """
         rotation, mask = self.at.rotation, self.at.mask
         if problem_mask is not None:
@@ -151,7 +153,8 @@ class PaddedStreams:
         keys, values = keys_values
         if of_view:
             if mask is not None and mask.shape[2] > 1:
-                # Sorted by stream, then token; if of one token, by hypothesis, then stream.
+                # Rows are sorted by stream, then token. For a single token, they are sorted by
+                # hypothesis, then stream.
                 streams, tokens = x.shape[1:3]
                 one = tokens == 1
                 mask = mask.repeat_interleave(streams, 2) if one else mask.repeat(1, 1, streams, 1)
@@ -160,7 +163,7 @@ class PaddedStreams:
         batch, streams = keys.shape[:2]
         # Order the rows by problem, then stream, then hypothesis.
         y = torch.unflatten(x, 0, (batch, -1)).transpose(1, 2).flatten(0, 2)  # (B N K, T, width)
-        if mask is not None and len(mask) > 1:  # one for each problem
+        if mask is not None and len(mask) > 1:  # each problem has its own mask
             mask = mask.repeat_interleave(streams, dim=0)
         y = attention(y, (keys.flatten(0, 1), values.flatten(0, 1)), rotation, mask)
         return torch.unflatten(y, 0, (batch, streams, -1)).transpose(1, 2).flatten(0, 1)
@@ -168,19 +171,19 @@ class PaddedStreams:
 
 @dataclass(frozen=True)
 class PackedStreams:
-    """The P tokens that there are in the streams of a batch, ordered by problem, stream and place.
+    """The P existing tokens of the streams of a batch, ordered by problem, stream and place.
 
-    In batches of logic they are a third to a half of B x N x T. Methods are those of
-    `PaddedStreams`, of tokens (P, width).
+    In batches of logic, P is a third to a half of B x N x T. The methods are the methods of
+    `PaddedStreams`, for packed tokens (P, width).
 
     Attributes:
-        problem: of each of the C streams, (C,).
-        own: the tokens as those of C streams, (C, T).
-        beside: the tokens as those of B problems, their streams side by side, (B, N T).
-        view: the tokens of the fused view, (B, T).
-        place: of each token in `view`, filled up with its number of tokens.
-        weight: of each token in the fused view, (P, 1).
-        vectors: (P, width), added to inputs for their places.
+        problem: (C,), the problem of each of the C streams.
+        own: packing of the tokens for attention within streams, (C, T).
+        beside: packing of the tokens for attention to problems, with all streams in a row (B, N T).
+        view: packing of the tokens of the fused view, (B, T).
+        place: (P,), the place of each token in `view`; fillers have the number of its tokens.
+        weight: (P, 1), the weight of each token in the fused view.
+        vectors: (P, width), position vectors that are added to inputs.
     """
 
     problem: Tensor
@@ -193,14 +196,14 @@ class PackedStreams:
 
     @staticmethod
     def of(ids: Tensor, there: Tensor, streams: Streams, at: Positions) -> PackedStreams:
-        """Return the packing of ids (B, T), which hold tokens where `there` (B, T) says so."""
+        """Return the packing of ids (B, T). `there` (B, T) is True for tokens."""
         batch, length = ids.shape
         exist = streams.shares() > 0  # (B, N)
         size = batch, exist.shape[1] * length
         tokens = exist[:, :, None] & there[:, None, :]  # (B, N, T)
         places = tokens.flatten().nonzero()[:, 0]
-        problem = exist.nonzero()[:, 0]  # (C,), of each stream
-        number = exist.flatten().cumsum(0) - 1  # of each stream in C
+        problem = exist.nonzero()[:, 0]  # (C,), the problem of each stream
+        number = exist.flatten().cumsum(0) - 1  # the number of each stream, below C
         beside = Packing.of(places, size)
         stream, time = places // length, places % length
         own = Packing.of(number[stream] * length + time, (len(problem), length))

@@ -1,20 +1,21 @@
 """The symbol-invariant Transformer: one stream of features for each symbol of the problem.
 
 Source: Işık, Li, "Symbol-Invariant Transformer for Open-Vocabulary Learning" (ICML 2026). All
-streams share their weights. In the stream of a symbol, its own occurrences have the row "this one"
-and all other symbols the row "some other one". The fused view combines the streams: at an
-occurrence of a symbol it has the features of that symbol's stream, elsewhere the mean of all
-streams. Logits of fixed tokens are of the mean of the streams, that of a symbol of its own.
+streams share their weights. In the stream of a symbol, its own occurrences have the row "this one",
+and all other symbols have the row "some other one". The fused view combines the streams. At an
+occurrence of a symbol it has the features of this symbol's stream. At fixed tokens it has the mean
+of all streams. The logits of fixed tokens are computed from the mean of the streams, and the logit
+of a symbol from its own stream.
 
-No parameter belongs to a symbol, and streams come in the order in which their symbols first occur.
-So renaming a problem gives the very same tensors and renames the logits, exactly.
+No parameter belongs to a symbol, and the order of streams is the order in which their symbols first
+occur. So renaming a problem gives the same tensors, and renames the logits exactly.
 
-A symbol without a stream cannot be predicted: its logit is -inf. `reserved` streams stand for
-symbols that the problem does not contain.
+A symbol without a stream cannot be predicted: its logit is -inf. `reserved` streams are for symbols
+that the problem does not contain.
 
 Shapes: B problems, R hypotheses (R = B, or K for each problem), N streams, S problem tokens,
 T answer tokens, H heads, D = width / H, F fixed tokens. The matrix is (F + symbols + 1, width): all
-symbol rows are "this one", the last row is "some other one".
+rows of symbols are "this one", and the last row is "some other one".
 """
 
 from __future__ import annotations
@@ -36,9 +37,10 @@ from logicgen.nn.transformer import Transformer
 
 @dataclass
 class StreamMemory(Memory):
-    """A memory of streams, whose keys and values are (B, N, H, tokens, D).
+    """A memory of streams with keys and values (B, N, H, tokens, D).
 
-    For aggregated cross-attention those of problems are of the fused view, (B, H, S, D).
+    For aggregated cross-attention, the problems' keys and values belong to the fused view:
+    (B, H, S, D).
     """
 
     streams: Streams = field(kw_only=True)
@@ -52,13 +54,14 @@ class StreamMemory(Memory):
 
 @dataclass(frozen=True)
 class StreamOptions:
-    """The choice of attentions, and how many streams are computed at a time."""
+    """The attentions of the layers, and the number of streams computed at a time."""
 
     decoder_own_attention: bool = True  # whether the decoder's streams attend to themselves
-    # Whether streams attend to the fused view
-    aggregated_attention: bool = True
-    decoder_aggregated_attention: bool | None = None  # the same of the decoder, if it differs
-    # `streams`, from each stream to the problem's same one, or `aggregated`, to its fused view
+    aggregated_attention: bool = True  # whether streams attend to the fused view
+    # Whether the decoder's streams attend to the fused view; if not given, as the encoder's.
+    decoder_aggregated_attention: bool | None = None
+    # `streams`: each stream attends to the same stream of the problem. `aggregated`: each stream
+    # attends to the fused view of the problem.
     cross_attention: str = "streams"
     reserved: int = 0  # number of streams for symbols that the problem does not contain
     chunk: int | None = None  # see `PaddedStreams`
@@ -131,7 +134,7 @@ class StreamDecoderLayer(DecoderLayer):
             keys, values = memory.remember(memory.answers, layer, new)
 
             def own(x: Tensor, *past: Tensor) -> Tensor:
-                # Chunks that are computed again in the backward pass begin with the norm.
+                # A chunk computes the norm again, so that the backward pass need not store it.
                 read = y if isinstance(at, PackedStreams) else self.norm_answer(x)
                 return self.add(x, at.attend(self.answer_attention, read, past, False))
 
@@ -166,7 +169,10 @@ class SymbolInvariantTransformer(Transformer):
         self.options = options
 
     def encode(self, matrix: Tensor, problems: Tensor, packed: bool = False) -> StreamMemory:
-        """Read padded problems (B, S) and return their memory; packed: for whole answers only."""
+        """Read padded problems (B, S) and return their memory.
+
+        packed: whether to compute only places with tokens. Decoding token by token cannot use it.
+        """
         streams = self._streams(matrix, problems)
         mask = self.present(problems)
         positions = self.problem_positions(problems, mask)
@@ -187,7 +193,10 @@ class SymbolInvariantTransformer(Transformer):
     def decode(
         self, matrix: Tensor, answers: Tensor, memory: Memory, places: Tensor | None = None
     ) -> Tensor:
-        """Return the features (R, N, T, width) after `answers` (R, T), packed if `places` are."""
+        """Return the features (R, N, T, width) after `answers` (R, T).
+
+        If `places` are given, only places with tokens are computed.
+        """
         assert isinstance(memory, StreamMemory)
         streams = _of_answers(memory, answers)
         positions = self._causal(self.answer_positions(memory, answers), answers)
@@ -224,7 +233,7 @@ class SymbolInvariantTransformer(Transformer):
     def _streams(self, matrix: Tensor, problems: Tensor) -> Streams:
         symbols = matrix.shape[-2] - self.fixed - 1
         most = symbols
-        if not (self.training and problems.is_cuda):  # there counting would make the GPU wait
+        if not (self.training and problems.is_cuda):  # counting would make a GPU wait
             most = min(most, _most_symbols(problems, self.fixed))
         return Streams.of(problems, self.fixed, symbols, self.options.reserved, max(most, 1))
 
@@ -235,7 +244,7 @@ class SymbolInvariantTransformer(Transformer):
         return replace(at, mask=ones.tril())
 
     def _rows(self, matrix: Tensor, ids: Tensor, streams: Streams) -> Tensor:
-        """Return which row of the matrix each stream has for ids (R, T): (R, N, T)."""
+        """Return the row number in the matrix of ids (R, T) in each stream: (R, N, T)."""
         this, other = self.fixed, matrix.shape[-2] - 1
         symbol = torch.where(streams.owned(ids), this, other)
         return torch.where((ids < self.fixed)[:, None], ids[:, None], symbol)
@@ -243,7 +252,7 @@ class SymbolInvariantTransformer(Transformer):
     def _arranged(
         self, ids: Tensor, there: Tensor, streams: Streams, at: Positions, packed: bool
     ) -> ArrangedStreams:
-        """Return the arrangement of ids (R, T), which hold tokens where `there` (R, T) says so."""
+        """Return the arrangement of ids (R, T). `there` (R, T) is True for tokens."""
         if packed:
             return PackedStreams.of(ids, there, streams, at)
         return PaddedStreams(at, streams.fusing(ids), self.options.chunk)

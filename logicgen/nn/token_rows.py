@@ -1,35 +1,36 @@
 """Embeddings of language models: the row of each token, in each sequence of a batch.
 
-A model without stable token embeddings uses, for inputs and outputs, rows that each sequence has
-for itself. The methods:
+A model without stable token embeddings uses different rows for each sequence, for inputs and
+outputs. The methods:
 
     method               rows
     learned              one trained row for each token: the standard model
-    lexinvariant         all random, drawn anew for each sequence
-    lexinvariant-names   trained rows that belong to no token, dealt out among the tokens anew for
-                         each sequence; with `whole` < 1, in training, to all tokens in so many
-                         sequences, in the others to a random share of them
-    partial-rows         a random row instead of the trained one, for each token with probability p
-    partial-names        trained rows, permuted among some tokens, each chosen with probability p
+    lexinvariant         all rows random, drawn anew for each sequence
+    lexinvariant-names   trained rows ("names") that belong to no token, assigned to the tokens at
+                         random for each sequence
+    partial-rows         a random row replaces the trained row of each token with probability p
+    partial-names        trained rows, permuted among tokens chosen with probability p
 
-Source: Huang et al., "Lexinvariant Language Models" (NeurIPS 2023), but for `lexinvariant-names`,
-which is `partial-names` carried to its end: its rows are a fixed set, to which the network can fit,
-and which row is whose says nothing. What some tokens stand for is found sooner where the others are
-known: with `whole` < 1 a token without a name keeps, in training, a row of its own, so the network
-learns the language, and to find few tokens, before it finds all. A partial method randomises in
-training only, as dropout does.
+Source: Huang et al., "Lexinvariant Language Models" (NeurIPS 2023), except `lexinvariant-names`,
+which is `partial-names` with p = 1, also at inference. The network can adapt to a fixed set of
+rows, but the assignment of rows to tokens has no information.
 
-One matrix for each sequence takes B times the memory of one matrix. For large vocabularies, where
-that is too much, rows are drawn once for the batch and assigned to the tokens of each sequence by a
-random permutation. Within one sequence the distribution is the same: independent rows in a random
-order are independent rows. Across a batch the same vectors occur, at different tokens.
+With `whole` < 1, `lexinvariant-names` assigns names to all tokens only in this share of the
+training sequences. In all other sequences, only a random share of the tokens gets names, and the
+other tokens have trained rows of their own. So the network first learns the language and to
+identify few tokens, before it can identify all. Partial methods randomize only in training, as
+dropout does.
 
-`partial-rows` then chooses the random tokens once for the batch, too, and assigns the drawn rows to
-these alone. Within one sequence each token is still random with probability p, independently of the
-others, and random rows are independent. What is lost is that sequences of a batch are independent:
-a token that is random in one is so in all, and the gradient varies more between batches. What is
-gained is a matrix of V rows, not of V trained and V drawn ones: it is the product with this matrix
-that takes the time.
+One matrix for each sequence takes B times the memory of one matrix. For large vocabularies this is
+too much. Then rows are drawn once for the batch, and each sequence assigns them to its tokens by a
+random permutation. Within one sequence the distribution is the same, because independent rows in a
+random order are independent rows. Across a batch, the same vectors occur at different tokens.
+
+`partial-rows` then also chooses the random tokens once for the batch, and assigns the drawn rows to
+these tokens only. Within one sequence the distribution is the same: each token is random with
+probability p, independently of other tokens. But the sequences of a batch are not independent: a
+token is random in all of them or in no sequence, so the gradient varies more between batches. In
+return the matrix has V rows instead of 2 V. The product with this matrix takes most of the time.
 
 Shapes: B sequences, T tokens in each, V tokens in the vocabulary.
 """
@@ -51,7 +52,7 @@ from logicgen.nn.embedding import Interchangeable, Learned
 from logicgen.tokens import NOTHING
 
 _SCORES_AT_A_TIME = 2**24  # 64 MiB of float32
-_ROWS_OF_THEIR_OWN = 2**21  # numbers in the rows of all sequences; drawing more takes long
+_ROWS_OF_THEIR_OWN = 2**21  # most numbers to draw for separate rows of all sequences
 
 
 @dataclass(frozen=True)
@@ -59,11 +60,12 @@ class Rows:
     """The embedding rows of one forward pass."""
 
     matrix: Tensor  # (V, width), or (B, V, width) if each sequence has its own rows
-    # int64 (B, V), the row of each token in each sequence, all different; None: row v of token v
+    # int64 (B, V), the row number of each token in each sequence, all different. Without it token v
+    # has row v
     of: Tensor | None = None
 
     def some(self, numbers: Tensor) -> Rows:
-        """Return the rows of some sequences; numbers: int64 (N,)."""
+        """Return the rows of the sequences with these numbers, int64 (N,)."""
         matrix = self.matrix if self.matrix.dim() == 2 else self.matrix[numbers]
         return Rows(matrix, None if self.of is None else self.of[numbers])
 
@@ -75,14 +77,14 @@ class Rows:
         return self.matrix.gather(1, places[..., None].expand(-1, -1, self.matrix.shape[2]))
 
     def places(self, ids: Tensor) -> Tensor:
-        """Return the row numbers of (B, T) ids; `NOTHING` stays."""
+        """Return the row numbers of (B, T) ids; `NOTHING` stays `NOTHING`."""
         if self.of is None:
             return ids
         return torch.where(ids < 0, ids, self.of.gather(1, ids.clamp(min=0)))
 
     def log_probabilities(self, features: Tensor) -> Tensor:
         """Return the log-probabilities of each token, (B, T, V), from features (B, T, width)."""
-        by_row = self._scores(features).log_softmax(-1)  # the same whatever tokens are called
+        by_row = self._scores(features).log_softmax(-1)  # independent of the names of tokens
         if self.of is None:
             return by_row
         return by_row.gather(2, self.of[:, None].expand(-1, by_row.shape[1], -1))
@@ -90,8 +92,8 @@ class Rows:
     def chosen(self, features: Tensor, targets: Tensor) -> Tensor:
         """Return the log-probabilities (B, T), in nats, of targets (B, T); 0 at `NOTHING`.
 
-        Logits are computed for some positions at a time, and again in the backward pass: all (B, T,
-        V) at once would need by far the most memory.
+        Logits are computed for some positions at a time, and again in the backward pass. Storing
+        all (B, T, V) logits would need by far the most memory.
         """
         at_a_time = max(1, _SCORES_AT_A_TIME // (len(features) * self.matrix.shape[-2]))
 
@@ -121,11 +123,12 @@ METHODS = "learned", "lexinvariant", "lexinvariant-names", "partial-rows", "part
 
 
 class TokenRows(nn.Module):
-    """A maker of rows (of norm 1) for `tokens` tokens.
+    """The embedding of a language model, which makes rows (of norm about 1) for `tokens` tokens.
 
-    share: probability p of partial methods. whole: share of the training sequences in which
-    `lexinvariant-names` gives all tokens names; in others each gets one with a probability that is
-    drawn for the sequence, evenly from 0 to 1.
+    share: probability p of partial methods.
+    whole: share of the training sequences in which `lexinvariant-names` gives names to all tokens.
+        In the other sequences each token gets a name with a probability that is drawn uniformly
+        from 0 to 1 for the sequence.
     """
 
     def __init__(
@@ -144,7 +147,7 @@ class TokenRows(nn.Module):
         self.method, self.tokens, self.width = method, tokens, width
         self.share, self.whole = share, whole
         self.trained: Learned | None = None
-        self.own: Learned | None = None  # of tokens that have no name, in training
+        self.own: Learned | None = None  # rows of tokens without a name, in training
         self.drawn: Interchangeable | None = None
         if method != "lexinvariant":
             self.trained = Learned(0, width, max_symbols=tokens, normalize_rows=False)
@@ -163,15 +166,17 @@ class TokenRows(nn.Module):
 
     @property
     def random(self) -> bool:
-        """Return whether predictions depend on what is drawn."""
+        """Return whether predictions depend on random rows."""
         return self.method in ("lexinvariant", "lexinvariant-names")
 
     def forward(
         self, sequences: int, generator: torch.Generator | None = None, tokens: int | None = None
     ) -> Rows:
-        """Return rows for so many sequences, drawn from a CPU generator (None: torch's global one).
+        """Return rows for this number of sequences.
 
-        tokens: V if not given. Raises LogicgenError for another number if rows are trained.
+        generator: a CPU generator for random rows; torch's global generator if not given.
+        tokens: the number of tokens; V if not given. If rows are trained, LogicgenError is raised
+            for any other number.
         """
         if self.trained is None:
             return self._random(sequences, generator, tokens or self.tokens)
@@ -198,7 +203,7 @@ class TokenRows(nn.Module):
         return Rows(trained, _shuffled(chosen, generator).to(trained.device, non_blocking=True))
 
     def seeded(self, seeds: Sequence[int], tokens: int | None = None) -> Rows:
-        """Return rows for one sequence per seed, independent of the other sequences."""
+        """Return rows for one sequence per seed. They do not depend on the other seeds."""
         if not self.random:
             return self.forward(len(seeds), None, tokens)
         generators = [_generator(seed) for seed in seeds]
@@ -217,7 +222,7 @@ class TokenRows(nn.Module):
         return Rows(matrix, dealt.to(matrix.device, non_blocking=True))
 
     def _partial(self, trained: Tensor, sequences: int, generator: torch.Generator | None) -> Rows:
-        """Return trained rows, (V, width), of which some are replaced by random ones."""
+        """Return trained rows (V, width), in which random rows replace some rows."""
         assert self.drawn is not None
         own, device = self._own(sequences, self.tokens), trained.device
         draws = sequences if own else 1
@@ -226,7 +231,7 @@ class TokenRows(nn.Module):
             random = self.drawn.matrix(self.tokens, generator, sequences)
             chosen = chosen.to(device, non_blocking=True)
             return Rows(torch.where(chosen[..., None], random, trained))
-        # Numbers of the chosen tokens are found before they are moved: a GPU would have to wait.
+        # Find the numbers of the chosen tokens on the CPU, because a GPU would have to wait.
         numbers = chosen[0].nonzero()[:, 0]
         random = self.drawn.matrix(len(numbers), generator)
         matrix = trained.index_copy(0, numbers.to(device, non_blocking=True), random)
@@ -236,12 +241,12 @@ class TokenRows(nn.Module):
         return Rows(matrix, of.to(device, non_blocking=True))
 
     def _own(self, sequences: int, tokens: int) -> bool:
-        """Return whether so many sequences have rows of their own."""
+        """Return whether rows are drawn separately for each sequence."""
         return sequences * tokens * self.width <= _ROWS_OF_THEIR_OWN
 
 
 def _generator(seed: int) -> torch.Generator:
-    """Return a generator seeded by all bits of `seed`; torch's uses only the lowest 32."""
+    """Return a generator seeded with all bits of `seed`: `manual_seed` uses only the lowest 32."""
     high, low = divmod(seed, 1 << 32)
     if high:
         low ^= int(np.random.SeedSequence(high).generate_state(1)[0])
@@ -249,9 +254,10 @@ def _generator(seed: int) -> torch.Generator:
 
 
 def _shuffled(chosen: Tensor, generator: torch.Generator | None) -> Tensor:
-    """Return, for each line of (B, V), a permutation that shuffles only the chosen places."""
+    """Return for each line of (B, V) a permutation that shuffles only the chosen places."""
     number = torch.arange(chosen.shape[1]).expand_as(chosen)
-    # Chosen places first, in order and in random order: those of the same rank belong together.
+    # Sort the chosen places first, once in order and once in a random order. The permutation maps
+    # each place of the first list to the place of equal rank in the second list.
     rank = (~chosen).float()
     order = (rank + number / (2 * chosen.shape[1])).argsort(dim=1)
     mixed = (rank + torch.rand(chosen.shape, generator=generator) / 2).argsort(dim=1)

@@ -1,9 +1,9 @@
-"""The encoder-decoder Transformer, to be read from top to bottom.
+"""The encoder-decoder Transformer.
 
 It owns no embedding: every method takes the embedding matrix as an argument (see `embedding.py`).
-So no parameter depends on the size of the vocabulary, and permuting the symbol rows of the matrix
+So no parameter depends on the size of the vocabulary. Permuting the rows of symbols in the matrix
 together with the ids of the inputs permutes the logits. A matrix is (V, width), or (B, V, width) if
-each sequence has its own.
+each sequence has its own matrix.
 
 Its layers are in `layers.py`.
 
@@ -38,7 +38,7 @@ class Transformer(nn.Module):
 
     encoder_positions, decoder_positions: "sinusoidal", "randomized", "rotary", "relative", "none"
         or a plugin; for the encoder also "tree" and "tree-relative", which need `arities`.
-    position_range: number of positions that randomized ones are drawn from.
+    position_range: number of positions from which randomized positions are drawn.
     shared_positions: whether tokens of an answer have the positions of the problem's tokens.
     arities: int64 (F + 1,), the number of operands of each fixed token, then of a symbol; 0 for
         tokens outside the tree.
@@ -49,7 +49,7 @@ class Transformer(nn.Module):
     """
 
     arities: Tensor | None
-    encoder_bias: nn.Module | None  # of relative and tree-relative positions, and of plugins
+    encoder_bias: nn.Module | None  # for relative and tree-relative positions, and plugins
     encoder_layer: Callable[..., EncoderLayer] = EncoderLayer
     decoder_layer: Callable[..., DecoderLayer] = DecoderLayer
 
@@ -79,7 +79,7 @@ class Transformer(nn.Module):
         self.normalize_features = normalize_features
         self.position_range, self.shared_positions = position_range, shared_positions
         self.dropout = nn.Dropout(dropout)
-        # Rows have norm 1, inputs entries of about 1.
+        # Rows have norm 1. Inputs have entries of about 1.
         scale = width**0.5
         self.input_scale = nn.Parameter(torch.tensor(scale)) if input_scale == "learned" else scale
         sizes = width, heads, feed_forward, dropout
@@ -96,7 +96,7 @@ class Transformer(nn.Module):
                 self.tree = TreePositions(width)
             else:
                 self.encoder_bias = TreeRelativeBias(width, heads)
-        # Not saved with the weights: whoever knows the vocabulary knows them.
+        # Arities are not saved with the weights, because they follow from the vocabulary.
         self.register_buffer("arities", arities, persistent=False)
 
     def encode(self, matrix: Tensor, problems: Tensor) -> Memory:
@@ -122,8 +122,9 @@ class Transformer(nn.Module):
     ) -> Tensor:
         """Return the features (B, T, width) that predict the token after each of `answers`.
 
-        answers: (B, T) ids, added to the memory: all of an answer with a fresh one, or one at a
-        time. places: where `answers.flatten()` holds tokens; features elsewhere are zero.
+        answers: (B, T) ids, which are added to the memory: whole answers with an empty memory, or
+            one token at a time.
+        places: the indices of tokens in `answers.flatten()`; features elsewhere are zero.
         """
         at = self.answer_positions(memory, answers)
         x = self._inputs(matrix, answers, at)
@@ -139,14 +140,14 @@ class Transformer(nn.Module):
         return at.packing.pad(x) if at.packing is not None else x  # (B, T, width)
 
     def present(self, problems: Tensor) -> Tensor:
-        """Return where (B, S) ids hold a token: bool (B, 1, 1, S)."""
+        """Return whether each of (B, S) ids is a token, not padding: bool (B, 1, 1, S)."""
         present = problems != self.pad  # (B, S)
         # A softmax over no keys is NaN: a problem without tokens attends to padding.
         present[:, 0] |= ~present.any(dim=1)
         return present[:, None, None, :]
 
     def problem_positions(self, problems: Tensor, mask: Tensor) -> Positions:
-        """Return the positions of problem tokens (B, S); mask: where there are tokens."""
+        """Return the encoded positions of problem tokens (B, S). The mask is True for tokens."""
         length, device = problems.shape[1], problems.device
         vectors, places, of_answers = None, None, None
         if "randomized" in (self.encoder_positions, self.decoder_positions):
@@ -155,7 +156,7 @@ class Transformer(nn.Module):
             places = random_positions(lengths, self.position_range, self.training)
             of_answers = places
             if not self.shared_positions:
-                # How long an answer will be is not known: gaps of all sizes, from 1 on.
+                # The length of the answer is unknown, so draw gaps of all sizes.
                 most = self.position_range
                 parts = torch.full_like(lengths, most // 2)
                 if self.training:
@@ -185,10 +186,10 @@ class Transformer(nn.Module):
 
     def _arities(self, problems: Tensor) -> Tensor:
         assert self.arities is not None
-        return self.arities[problems.clamp(max=len(self.arities) - 1)]  # symbols share the last one
+        return self.arities[problems.clamp(max=len(self.arities) - 1)]  # symbols: the last entry
 
     def answer_positions(self, memory: Memory, answers: Tensor) -> Positions:
-        """Return the positions of the next answer tokens (R, T), and reserve memory for them."""
+        """Return the encoded positions of the next answer tokens (R, T), and reserve memory."""
         start, length, device = memory.length, answers.shape[1], answers.device
         if start and length > 1:
             raise ValueError("after the first call, decode takes one token at a time")
@@ -223,12 +224,12 @@ class Transformer(nn.Module):
 
     def logits(self, matrix: Tensor, features: Tensor, memory: Memory | None = None) -> Tensor:
         """Return one logit for each row of the matrix, (B, T, V), from features (B, T, width)."""
-        # Always in float32: AdaCos multiplies cosines by up to 100, and bfloat16 has only 8 bits.
+        # Use float32: AdaCos multiplies cosines by up to 100, and bfloat16 has only 8 bits.
         with torch.autocast(features.device.type, enabled=False):
             return features.float() @ matrix.float().transpose(-1, -2)
 
     def step(self, matrix: Tensor, tokens: Tensor, memory: Memory) -> Tensor:
-        """Return the logits (R, V) after `tokens` (R, 1), and add these to the memory."""
+        """Return the logits (R, V) after `tokens` (R, 1), and add the tokens to the memory."""
         return self.logits(matrix, self.decode(matrix, tokens, memory), memory)[:, 0]
 
     def forward(

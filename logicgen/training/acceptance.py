@@ -1,15 +1,15 @@
-"""Learning from verdicts: a model is trained on answers of its own, judged by the verifier.
+"""Train a model on its own answers, which the verifier has judged.
 
-    expert iteration    imitate the answers that were accepted (Anthony et al. 2017)
-    policy gradient     make an answer more probable by how much better it is than the mean of the
-                        answers to its problem, in standard deviations (GRPO: Shao et al. 2024),
-                        with one ratio of probabilities for each answer (GSPO: Zheng et al. 2025)
-    right tokens        imitate all tokens that are right next, along each answer until it is wrong,
-                        where the task can tell them (as an expert that corrects what a learner
-                        does: DAgger, Ross et al. 2011)
+    expert iteration    imitate the accepted answers (Anthony et al. 2017)
+    policy gradient     an answer's advantage is its reward minus the mean reward of its problem,
+                        in standard deviations (GRPO: Shao et al. 2024), with one ratio of
+                        probabilities for each answer (GSPO: Zheng et al. 2025)
+    right tokens        imitate all tokens that are right next, along each answer up to its first
+                        wrong token, if the task can list them (similar to DAgger, in which an
+                        expert corrects the learner's actions: Ross et al. 2011)
 
-Each round (`rounds.py`) is followed by so many training steps on it. A part of every batch are
-stored examples, so that what is known is not forgotten.
+`reward.steps` training steps follow each round (`rounds.py`). Each batch contains some stored
+examples, to prevent forgetting.
 """
 
 from __future__ import annotations
@@ -38,26 +38,26 @@ from logicgen.training.right_learner import RightPath, right_batch
 from logicgen.training.rounds import Attempts, Round, Rounds
 
 EASY = 0.05
-"""Weight of any problem with a right answer; what it is worth is added."""
+"""Least weight of a problem with a right answer. Its worth is added."""
 
 WATCHED = 128
-"""First answers of a round whose probability the model had at the start is computed, too."""
+"""Number of first answers of a round whose initial log-probability is measured."""
 
 
 class Row(NamedTuple):
-    """An answer to learn from."""
+    """An answer to a problem, from which the model learns."""
 
     problem: list[int]
     answer: list[int]
-    advantage: float = 1.0  # over the mean of its problem's answers
+    advantage: float = 1.0  # relative to the other answers to the problem
     score: float = 0.0  # log-probability with which it was drawn
-    right: NextTokens | None = None  # tokens that are right beside those of the answer
+    right: NextTokens | None = None  # all right next tokens, not only those of the answer
 
 
 class RewardLesson(NamedTuple):
-    """What is learnt of one problem: any of some answers, or how good each is.
+    """The answers to one problem that the model learns from.
 
-    weight: how often it is taken, beside others.
+    weight: the probability of drawing this problem is proportional to it.
     """
 
     rows: list[Row]
@@ -65,7 +65,10 @@ class RewardLesson(NamedTuple):
 
 
 class AcceptanceLearner(ModelLearner):
-    """A model that learns from verdicts on its own answers. `close` ends the judges."""
+    """A model that learns from verdicts on its own answers.
+
+    `close` ends the worker processes that judge.
+    """
 
     model: EncoderDecoder
     data: ProblemData
@@ -82,7 +85,7 @@ class AcceptanceLearner(ModelLearner):
         assert model.recipe.reward is not None
         assert data.dataset is not None
         self.reward: RewardTable = model.recipe.reward
-        self.start = deepcopy(model)  # what it began as
+        self.start = deepcopy(model)  # with its initial weights
         self.rounds = Rounds(
             model,
             self.reward,
@@ -99,17 +102,17 @@ class AcceptanceLearner(ModelLearner):
         self.measures: dict[str, Tensor] = {}
 
     def close(self) -> None:
-        """End the processes that judge."""
+        """End the worker processes that judge."""
         self.rounds.close()
 
     def batches(self, step: int) -> Iterator[int]:
-        """Yield the numbers of the steps: a batch is made when the weights before it are there."""
+        """Yield the numbers of the steps, because each batch depends on the weights before it."""
         return count(step)
 
     def loss(
         self, batch: int, generator: torch.Generator, measured: bool
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """Return the loss of a step and, where it is measured, what is logged of step and round."""
+        """Return the loss of a step, and the logged measures if `measured` is true."""
         own, stored = self._rows(batch)
         rows = own + stored
         if self.reward.method == "policy-gradient" and own:
@@ -127,9 +130,9 @@ class AcceptanceLearner(ModelLearner):
     # -- rows ---------------------------------------------------------------------------------
 
     def _rows(self, step: int) -> tuple[list[Row], list[Row]]:
-        """Return the rows of a step: answers of the model's own, and stored ones.
+        """Return the rows of a step: the model's own answers, and stored answers.
 
-        Where a round has nothing to learn from, all are stored ones.
+        If a round has no answer to learn from, all rows are stored answers.
         """
         number, place = divmod(step, self.reward.steps)
         if self.current[0] != number:
@@ -142,7 +145,7 @@ class AcceptanceLearner(ModelLearner):
         wanted = max(size - round(size * self.reward.stored), 1) if lessons else 0
         own: list[Row] = []
         if lessons and self.reward.method == "policy-gradient":
-            # All answers in turn, in an order of the round's own.
+            # Each round takes all answers in turn, in a random order.
             rows = [row for lesson in lessons for row in lesson.rows]
             order = np.random.default_rng((self.seed, number, 1)).permutation(len(rows))
             places = range(place * wanted, (place + 1) * wanted)
@@ -157,13 +160,13 @@ class AcceptanceLearner(ModelLearner):
         return own, [self._stored(train.problems[i], train.answers[i]) for i in chosen]
 
     def _stored(self, problem: np.ndarray, answer: np.ndarray) -> Row:
-        """Return a stored example, as the method learns it."""
+        """Return the row of a stored example."""
         decode = self.model.vocabulary.decode
         row = Row(problem.tolist(), answer.tolist())
         return row._replace(right=self._next(decode(row.problem), [decode(row.answer)]))
 
     def _learnt(self, found: Round) -> list[RewardLesson]:
-        """Return what is learnt of a round, by problem; those without anything are left out."""
+        """Return the problems of a round that have answers to learn from."""
         encode = self.model.vocabulary.encode
         lessons: list[RewardLesson] = []
         for asked in found.asked:
@@ -178,7 +181,7 @@ class AcceptanceLearner(ModelLearner):
                 answers = self._imitable(asked)
                 right = self._next(asked.problem, answers)
                 if isinstance(right, RightTokens):
-                    # Of a problem that is never solved most is to be learnt, if it can be solved.
+                    # A satisfiable problem that is never solved has the largest weight.
                     weight = EASY + 1 - asked.share
                     answers = asked.different if right.satisfiable else []
                 rows = [Row(problem, encode(answer), right=right) for answer in answers]
@@ -187,7 +190,7 @@ class AcceptanceLearner(ModelLearner):
         return lessons
 
     def _next(self, problem: str, answers: Sequence[str]) -> NextTokens | None:
-        """Return what tells the right next tokens, given answers; None if these are imitated."""
+        """Return an object that lists the right next tokens; None if `answers` are imitated."""
         if self.reward.method == "right-tokens":
             task = self.rounds.task
             with at("reward.method: 'right-tokens'"):
@@ -221,7 +224,7 @@ class AcceptanceLearner(ModelLearner):
         self, step: int, rows: Sequence[Row], measured: bool
     ) -> tuple[Tensor, dict[str, Tensor]]:
         batch = self._batch(step, rows)
-        # With the round's rows of the embedding, as the answers were drawn.
+        # The answers of the round were drawn with these rows of the embedding.
         rows_of_round = torch.Generator().manual_seed(step // self.reward.steps)
         logs = self.model.log_probabilities(batch, rows_of_round)  # (B, T)
         lengths = (batch.targets != self.model.vocabulary.pad).sum(1)
@@ -258,11 +261,11 @@ class AcceptanceLearner(ModelLearner):
 
     @torch.no_grad()
     def _measured(self, found: Round) -> dict[str, Tensor]:
-        """Return what is logged of a round, as tensors; `Round.measures` says what most are.
+        """Return the logged measures of a round: `Round.measures` and these:
 
-        distance: mean of log p - log p at the start, of first answers: the divergence from the
-            model it began as, in nats. verdicts: a second. waiting: share of the time of drawing
-            that was spent waiting for verdicts; the last two only where the round was made now.
+        distance: mean over first answers of log p now - log p with the initial weights, in nats.
+        verdicts: verdicts per second. Missing if the round was read from its file.
+        waiting: share of the time that was spent waiting for verdicts. Missing as `verdicts`.
         """
         measures = found.measures()
         firsts = [each for each in found.asked if each.attempts][:WATCHED]
@@ -271,7 +274,7 @@ class AcceptanceLearner(ModelLearner):
         if rows:
             seed = torch.Generator().manual_seed(found.number)
             batch = self._batch(0, rows)
-            with float32_products(self.model.device):  # the answers were drawn in float32, too
+            with float32_products(self.model.device):  # as when the answers were drawn
                 start = self.start.to(self.model.device).log_probabilities(batch, seed).sum(1)
             now = torch.tensor([each.attempts[0].score for each in firsts])
             measures["distance"] = float((now - start.cpu()).mean())
@@ -283,9 +286,9 @@ class AcceptanceLearner(ModelLearner):
 
 
 def advantages(asked: Attempts) -> list[float]:
-    """Return by how many standard deviations each answer is better than the mean, or worse.
+    """Return each answer's reward minus the mean reward, in standard deviations.
 
-    Answers that the verifier could not judge have none, and where all are alike nobody has.
+    Undecided answers have the advantage 0. If all rewards are equal, every advantage is 0.
     """
     rewards = [each.verdict.reward for each in asked.attempts]
     known = [reward for reward in rewards if reward is not None]

@@ -1,4 +1,4 @@
-"""Batches that a thread makes ahead of the steps that want them, and their way to a device."""
+"""Prepare batches in a thread ahead of the training steps, and move them to a device."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-# Batches that wait: enough for a step that takes a little longer than others.
+# Number of prepared batches that may wait in the queue.
 AHEAD = 4
 
 
 def made_ahead(batches: Iterator[Any], pinned: bool = False) -> Generator[Any]:
-    """Yield batches, in order, while a thread makes the next ones.
+    """Yield batches in order while a thread makes the next batches.
 
-    pinned: whether their tensors lie where a GPU fetches them while it computes.
+    pinned: whether to put tensors into pinned memory, which a GPU reads while it computes.
 
-    What making a batch raises is raised in its place. The thread ends with the iterator.
+    An exception raised by `batches` is raised here, after the batches before it. The thread ends
+    with the iterator.
     """
     made: Queue[tuple[bool, Any]] = Queue(AHEAD)
     left = Event()
@@ -39,7 +40,7 @@ def made_ahead(batches: Iterator[Any], pinned: bool = False) -> Generator[Any]:
                 if not put(True, with_tensors(batch, Tensor.pin_memory) if pinned else batch):
                     return
             put(False, None)
-        except BaseException as error:  # for whoever asks for the batch
+        except BaseException as error:  # is raised again in the thread of the consumer
             put(False, error)
 
     thread = Thread(target=make, name="batches", daemon=True)

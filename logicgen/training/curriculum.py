@@ -1,11 +1,11 @@
-"""Which problems are worth asking: those that the model sometimes gets right.
+"""A curriculum: prefer problems that the model sometimes answers right.
 
-Of one problem, let q be the share of its answers that are right, weighed by their probabilities.
-The problem is worth 4 q (1 - q): nothing where all answers are right, or none (too hard, or without
-an answer), and 1 where half of them are. Problems are told apart by kinds: their number of symbols,
-their length, and how many operators they have that make answers hard to see. A problem that was
-drawn is asked with a probability that is proportional to what its kind has been worth lately. So
-longer problems, and those with more hard operators, come once shorter and easier ones are answered.
+Let q be the share of right answers to a problem, weighted by their probabilities. The worth of the
+problem is 4 q (1 - q). It is 0 if all answers are right or all are wrong, and 1 if q is 1/2.
+
+A kind of problems has a number of symbols, a range of lengths and a range of numbers of hard
+operators. A drawn problem is kept with a probability proportional to the recent mean worth of its
+kind. So the curriculum moves to longer problems, and to more hard operators, as the model improves.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from typing import NamedTuple
 from logicgen.tasks.task import symbols_of
 
 LENGTHS = 5
-"""Lengths that are one kind."""
+"""Number of lengths in the range of a kind."""
 
 OPERATORS = 3
-"""Numbers of hard operators that are one kind."""
+"""Size of a kind's range of numbers of hard operators."""
 
 LEAST = 0.05
-"""Probability with which problems of a worthless kind are asked, beside 1 of the best kind."""
+"""Least probability of keeping a problem. For the kind with the highest worth it is 1."""
 
 MEMORY = 0.9
-"""What a round counts once the next one is over."""
+"""Factor by which each new round reduces the counts of earlier rounds."""
 
 PRIOR = 10.0
-"""Problems of average worth that are added to what is known of a kind."""
+"""Number of problems of average worth that are added to the counts of each kind."""
 
 
 class Kind(NamedTuple):
-    """Problems that are alike; ranges of lengths and of operators are numbered from 0."""
+    """A kind of problems. Ranges of lengths and of operators are numbered from 0."""
 
     symbols: int
     lengths: int
@@ -42,7 +42,10 @@ class Kind(NamedTuple):
 
 
 def kind_of(problem: str, hard: Collection[str]) -> Kind:
-    """Return the kind of a problem in prefix notation. hard: operators that are counted."""
+    """Return the kind of a problem in prefix notation.
+
+    hard: the operators that are counted.
+    """
     tokens = problem.split()
     operators = sum(token in hard for token in tokens)
     return Kind(len(symbols_of(problem)), len(tokens) // LENGTHS, operators // OPERATORS)
@@ -50,7 +53,10 @@ def kind_of(problem: str, hard: Collection[str]) -> Kind:
 
 @dataclass(frozen=True)
 class Curriculum:
-    """What is known of each kind: how many problems were asked, and the sum of their worths."""
+    """For each kind the number of problems that the model has answered, and the sum of their worth.
+
+    Both numbers are discounted by `MEMORY` after each round.
+    """
 
     known: Mapping[Kind, tuple[float, float]] = field(default_factory=dict)
 
@@ -64,16 +70,19 @@ class Curriculum:
         return max(map(self.worth, self.known), default=1.0)
 
     def worth(self, kind: Kind) -> float:
-        """Return what a problem of a kind is worth, as far as is known."""
+        """Return the estimated worth of a problem of a kind."""
         asked, worth = self.known.get(kind, (0.0, 0.0))
         return (worth + PRIOR * self._mean) / (asked + PRIOR)
 
     def probability(self, kind: Kind) -> float:
-        """Return the probability with which a problem of a kind is asked."""
+        """Return the probability of keeping a drawn problem of a kind."""
         return max(self.worth(kind) / self._most, LEAST) if self._most else 1.0
 
     def after(self, found: Collection[tuple[Kind, float]]) -> Curriculum:
-        """Return what is known after a round: the kind of each problem, and what it was worth."""
+        """Return the curriculum after a round.
+
+        found: the kind and the worth of each problem of the round.
+        """
         known = {kind: (MEMORY * a, MEMORY * w) for kind, (a, w) in self.known.items()}
         for kind, worth in found:
             asked, before = known.get(kind, (0.0, 0.0))

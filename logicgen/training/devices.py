@@ -1,7 +1,8 @@
-"""Several devices that train one model, a process for each.
+"""Train one model on several devices, with one process for each device.
 
-The first process alone writes the run's folder, and it tells the others when to stop. Either it
-starts the others, helpers without signals that read the data again, or torchrun has started all.
+Only the first process writes the run folder, and it decides when all processes stop. It starts the
+other processes as helper processes, which read the data again and ignore signals. Alternatively,
+torchrun has started all processes.
 """
 
 from __future__ import annotations
@@ -29,24 +30,27 @@ from logicgen.processes.worker import packed, unpacked
 
 Helper = subprocess.Popen[bytes]
 
-# How long a process waits for the others, which may read data, validate or write a checkpoint.
+# A process waits at most this long for other processes to read data, validate or save.
 PATIENCE = timedelta(minutes=30)
 
 READY = b"ready"
 
-# Seconds that a helper may take to end when the connection is lost, and after which a process that
-# still waits for one that has ended does so in vain.
-SECONDS, GRACE = 10, 60
+# Seconds to wait for a failed helper process to end after its connection is lost.
+SECONDS = 10
+
+# Seconds after a helper's failure at which this process ends itself, if native code still waits.
+GRACE = 60
 
 
 @dataclass(frozen=True)
 class Member:
-    """The place of this process among those that train together, and where they meet.
+    """One process of a training on several devices.
 
-    A process that trains alone is a member, too: `ALONE`.
+    `ALONE` is the member for a training in one process.
 
-    local: number of its device on this machine.
-    meeting: a URL, as of `torch.distributed.init_process_group`.
+    rank: number of the process, and number of processes.
+    local: number of the process's device on this machine.
+    meeting: the `init_method` of `torch.distributed.init_process_group`.
     """
 
     rank: Rank
@@ -55,12 +59,12 @@ class Member:
 
     @property
     def first(self) -> bool:
-        """Return whether this is the process that writes and decides."""
+        """Return whether this is the first process, which writes files and decides when to stop."""
         return self.rank.number == 0
 
     @property
     def several(self) -> bool:
-        """Return whether there are others."""
+        """Return whether several processes train together."""
         return self.rank.devices > 1
 
     def device(self, device: torch.device) -> torch.device:
@@ -69,7 +73,7 @@ class Member:
         return torch.device("cuda", self.local) if numbered else device
 
     def join(self, device: torch.device) -> None:
-        """Wait for all processes, and form a group with them."""
+        """Wait for all processes, and join their process group."""
         if device.type == "cuda":
             torch.cuda.set_device(self.device(device))
         distributed.init_process_group(
@@ -81,12 +85,12 @@ class Member:
         )
 
     def told(self, number: int, device: torch.device) -> int:
-        """Return the number that the first process gives."""
+        """Return the number that the first process passed to this method."""
         if not self.several:
             return number
-        said = torch.tensor(number, device=self.device(device))
-        distributed.broadcast(said, 0)
-        return int(said)
+        sent = torch.tensor(number, device=self.device(device))
+        distributed.broadcast(sent, 0)
+        return int(sent)
 
     def mean(self, value: Tensor) -> Tensor:
         """Return the mean of a number over all processes."""
@@ -105,7 +109,7 @@ ALONE = Member(Rank(0, 1))
 
 
 def launched() -> Member:
-    """Return the place that torchrun has given this process; `ALONE` if it has not started it."""
+    """Return the member that torchrun's environment describes; `ALONE` without torchrun."""
     names = ("RANK", "WORLD_SIZE", "LOCAL_RANK")
     if any(name not in os.environ for name in names):
         return ALONE
@@ -114,7 +118,7 @@ def launched() -> Member:
 
 
 def check_devices(devices: int, device: torch.device) -> None:
-    """Raise LogicgenError where this machine has not so many devices."""
+    """Raise LogicgenError if this process may use fewer than `devices` devices."""
     if device.type == "cuda":
         there, noun = torch.cuda.device_count(), "CUDA device"
     else:
@@ -131,11 +135,12 @@ def check_devices(devices: int, device: torch.device) -> None:
 def together(
     devices: int, device: torch.device, function: Callable[..., None], argument: Any
 ) -> Iterator[Member]:
-    """Start the other processes, and give the place of this one.
+    """Start the other processes, and yield the member of this process.
 
-    function: is called there with the argument, the process's place and a function to be called
-        once all is ready for the first step.
-    Raises LogicgenError where one of them fails or ends.
+    function: called in each other process with `argument`, its member and a callback. It must call
+        the callback when it is ready for the first step.
+
+    Raises LogicgenError if another process fails or ends early.
     """
     if devices == 1:
         yield ALONE
@@ -158,8 +163,8 @@ def together(
         except (RuntimeError, LogicgenError) as error:
             raise _explained(error, helpers) from error
         left.set()
-        distributed.destroy_process_group()  # before the others end, which may need this one
-        _lost(helpers, 60)  # whatever they end with: the model is there
+        distributed.destroy_process_group()  # other processes may need this one to end theirs
+        _lost(helpers, 60)  # their status does not matter: training has ended
     finally:
         left.set()
         _end(helpers)
@@ -167,7 +172,7 @@ def together(
 
 
 def _start(work: bytes) -> Helper:
-    """Start a helper."""
+    """Start a helper process."""
     helper = start_helper(
         "logicgen.training.devices:serve",
         environment={"OMP_NUM_THREADS": str(torch.get_num_threads())},
@@ -182,20 +187,23 @@ def _start(work: bytes) -> Helper:
 
 
 def _wait_until_ready(helpers: list[Helper]) -> None:
-    """Wait for all helpers. Raises LogicgenError with what one of them says instead."""
+    """Wait until all helper processes are ready.
+
+    Raises LogicgenError with the message of a helper that failed.
+    """
     for number, helper in enumerate(helpers, start=1):
         assert helper.stdout is not None
-        said = helper.stdout.readline().strip()
-        if said != READY:
+        line = helper.stdout.readline().strip()
+        if line != READY:
             raise LogicgenError(
-                said.decode(errors="replace")
+                line.decode(errors="replace")
                 or f"device {number} of {len(helpers) + 1}: its process ended with status"
                 f" {helper.wait()} before the first step"
             )
 
 
 def _end(helpers: list[Helper]) -> None:
-    """End the helpers that are left, and the process group."""
+    """End all helper processes and the process group."""
     for helper in helpers:
         helper.kill()
         helper.wait()
@@ -206,20 +214,20 @@ def _end(helpers: list[Helper]) -> None:
 
 
 def _explained(error: Exception, helpers: list[Helper]) -> Exception:
-    """Return the error of a helper that has failed, if one has, instead of the error it led to."""
-    # One that is told of a lost connection is told before the helper has ended.
+    """Return the error of the helper that failed, or `error` if no helper has failed."""
+    # The connection is lost before the failed helper has ended, so wait for its end.
     lost = _lost(helpers, SECONDS if isinstance(error, RuntimeError) else 1)
     if lost is None and isinstance(error, distributed.DistError):
         line = str(error).partition("\n")[0]
         lost = LogicgenError(
-            f"--devices {len(helpers) + 1}: the processes have lost each other ({line}); the same"
-            " command with --resume goes on from the last checkpoint"
+            f"--devices {len(helpers) + 1}: the processes have lost each other ({line}); run the"
+            " same command with --resume to continue from the last checkpoint"
         )
     return lost or error
 
 
 def _lost(helpers: list[Helper], seconds: float) -> LogicgenError | None:
-    """Return what to say of a helper that fails within some seconds; None if none does."""
+    """Wait at most `seconds`, and return the error of a helper that has failed, or None."""
     end = time.monotonic() + seconds
     for helper in helpers:
         with suppress(subprocess.TimeoutExpired):
@@ -227,46 +235,46 @@ def _lost(helpers: list[Helper], seconds: float) -> LogicgenError | None:
     failed = [number for number, helper in enumerate(helpers) if helper.returncode]
     if not failed:
         return None
-    # One that was killed is why others have lost their connection.
+    # A killed helper (negative status) is the cause: other helpers only lost their connection.
     first = min(failed, key=lambda number: helpers[number].returncode)
     helper = helpers[first]
     assert helper.stdout is not None
-    said = helper.stdout.read().decode(errors="replace").strip()
+    message = helper.stdout.read().decode(errors="replace").strip()
     return LogicgenError(
-        said
+        message
         or f"device {first + 1} of {len(helpers) + 1}: its process ended with status"
-        f" {helper.returncode}: --resume goes on from the last checkpoint"
+        f" {helper.returncode}: continue from the last checkpoint with --resume"
     )
 
 
 def _watch(helpers: list[Helper], left: threading.Event) -> None:
-    """End this process where a helper has failed and native code still waits for it.
+    """End this process if a helper has failed and native code still waits for it.
 
-    Neither a rendezvous nor NCCL would notice for half an hour, nor let Ctrl-C through.
+    A rendezvous and NCCL would wait half an hour, and would not react to Ctrl-C.
     """
     while not left.wait(1):
         if any(helper.poll() for helper in helpers):
             if not left.wait(GRACE) and (lost := _lost(helpers, 0)) is not None:
-                shown = "\x1b[?25h" if sys.stderr.isatty() else ""  # the cursor, which a bar hides
+                shown = "\x1b[?25h" if sys.stderr.isatty() else ""  # show the cursor again
                 print(f"{shown}\n{lost}", file=sys.stderr, flush=True)
                 os._exit(2)
             return
 
 
 def serve() -> None:
-    """Train as one of several processes: a helper."""
+    """Run the training function that is read from standard input: the main of a helper process."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     die_with_parent()
     source, target = private_streams()
     function, argument, member = unpacked(source.read())
 
-    def say(line: bytes) -> None:
+    def send(line: bytes) -> None:
         target.write(line + b"\n")
         target.flush()
 
     try:
-        function(argument, member, lambda: say(READY))
+        function(argument, member, lambda: send(READY))
     except LogicgenError as error:
-        say(str(error).encode())
+        send(str(error).encode())
         sys.exit(2)

@@ -1,4 +1,4 @@
-"""Training a model of any kind into a run's folder."""
+"""Train a model of any kind, and write its run folder."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ from logicgen.training.run_folder import choose_precision, open_run
 
 __all__ = ["fit", "training_data"]
 
-# Sequences, and tokens of each, that a model learns from together when it learns once.
+# Sequences of a batch, and tokens of a sequence, for models that count the data once.
 WINDOWS, CONTEXT = 64, 4096
 
 
 @dataclass(frozen=True)
 class TrainingJob:
-    """What is trained, from where and to where; the processes of other devices get it, too.
+    """The inputs and the output folder of a training, for the processes of all devices.
 
     Attributes:
         data, fingerprint: folder and digest of the data.
-        start: folder of a run whose weights to start from.
+        start: folder of the run that provides the initial weights.
         out: folder of the run.
     """
 
@@ -72,21 +72,22 @@ def fit(
 ) -> Path:
     """Train a model into the run folder `out`, and return that folder.
 
-    data: what `training_data` returns for the recipe.
-    steps: instead of the recipe's number.
-    max_minutes: stop at the first step after that long, with a model that can be used or resumed.
-    resume: go on from the folder's last checkpoint; without one, start from the beginning.
-    start: folder of a finished run whose weights to start from.
-    held_out, workers: of a model that learns from verdicts, data sets whose problems it must not
-        see, beside the held-out parts of its own; and processes that judge.
-    devices: how many of this machine's learn together, each from a share of every batch. Where one
-        of their processes is lost and this one waits for it inside PyTorch, it is ended, too.
-    torchrun: whether torchrun may have started this process and others that call this function.
-    quiet: no progress bar.
+    data: the result of `training_data` for the recipe.
+    steps: number of steps; the recipe's if not given.
+    max_minutes: stop at the first step after this time. The model can be used, or resumed.
+    resume: continue from the folder's last checkpoint, or start a training if it has no checkpoint.
+    start: folder of the finished run that provides the initial weights.
+    held_out: for a model that learns from verdicts, further data sets. The problems of their
+        held-out splits are excluded, as in the training data set.
+    workers: for a model that learns from verdicts, the number of processes that judge.
+    devices: number of devices of this machine; each learns from a share of every batch. If one of
+        their processes fails while PyTorch waits for it, this process ends, too.
+    torchrun: whether torchrun may have started this process and its peers.
+    quiet: show no progress bar.
 
     Ctrl-C (or SIGTERM) finishes the step, saves a checkpoint but no model, and raises
-    KeyboardInterrupt (`Terminated`) with a message that says how to go on.
-    Raises LogicgenError for a folder that holds something else, or another training.
+    KeyboardInterrupt (`Terminated`). Its message explains how to continue.
+    Raises LogicgenError if the folder holds other files or another training.
     """
     end = math.inf if max_minutes is None else time.monotonic() + 60 * max_minutes
     where, place = find_device(device), launched() if torchrun else ALONE
@@ -109,10 +110,10 @@ def _fit(
     end: float,
     quiet: bool,
 ) -> None:
-    """Train as the only process, as the one that starts others, or as one of torchrun's."""
+    """Train in this process, which may start other processes or have been started by torchrun."""
     out, device = job.out, job.device
     with ExitStack() as stack:
-        # What cannot be trained fails here, before there is a folder.
+        # If the model cannot be trained, this fails before the folder exists.
         model = _untrained(job, data)
         _check_devices(devices, place, model, device)
         learner = _learner(model, data, out, held_out, workers)
@@ -170,8 +171,8 @@ def _checked(
                 )
     if recipe.learns == "accepted" and start is None:
         raise LogicgenError(
-            "--learn accepted: learns from right answers of its own, and untrained weights give"
-            " none: start from a trained model with --from RUN"
+            "--learn accepted: the model learns from its own right answers, and an untrained model"
+            " has no right answers: start from a trained model with --from RUN"
         )
     return recipe
 
@@ -179,7 +180,7 @@ def _checked(
 def _learner(
     model: Model, data: AnyData, out: Path, held_out: Sequence[Dataset], workers: int
 ) -> ModelLearner | None:
-    """Return the learner of a model; None of one that is counted."""
+    """Return the learner of a model; None for models that count n-grams."""
     if isinstance(model, EncoderDecoder) and model.recipe.learns == "accepted":
         return AcceptanceLearner(model, data, out, held_out, workers)
     if isinstance(model, EncoderDecoder) and model.recipe.learns == "right":
@@ -190,16 +191,16 @@ def _learner(
 def _identity(
     model: Model, data: AnyData, start: Path | None, held_out: Sequence[Dataset]
 ) -> dict[str, Any]:
-    """Return what a run has to have in common with the training that goes on with it."""
+    """Return the values that must not change when a run is resumed."""
     begun = None if start is None else checkpoint.weights_digest(start)
     identity = {**model.identity(), "data": data.fingerprint, "start": begun}
-    if model.recipe.learns == "accepted":  # other data sets would make other rounds
+    if model.recipe.learns == "accepted":  # rounds depend on these data sets
         identity["held_out"] = sorted({each.fingerprint for each in held_out})
     return identity
 
 
 def _untrained(job: TrainingJob, data: AnyData) -> Model:
-    """Return the model before its first step, with new weights or those of a run."""
+    """Return the model before its first step, with new weights or the weights of a run."""
     model = new_model(job.recipe, data)
     if job.start is not None:
         trained = checkpoint.load_model(job.start, "cpu")
@@ -217,7 +218,7 @@ def _run(
     first_step: int = 0,
     bf16: bool = False,
 ) -> int:
-    """Train from a step on, in a precision, both of which the first of several processes tells."""
+    """Train from `first_step` on. All processes use the step and precision of the first process."""
     first_step = place.told(first_step, job.device)
     if first_step < 0:
         return first_step
@@ -236,7 +237,7 @@ def _run(
 
 
 def _train_beside(job: TrainingJob, place: Member, ready: Callable[[], None]) -> None:
-    """Train as one of the other processes, which write nothing; see `fit`."""
+    """Train in a process that is not the first, and writes no file."""
     assert job.data is not None
     data = training_data(job.recipe, load_dataset(job.data))
     if data.fingerprint != job.fingerprint:
@@ -250,7 +251,7 @@ def _train_beside(job: TrainingJob, place: Member, ready: Callable[[], None]) ->
 
 
 def _check_devices(devices: int, place: Member, model: Model, device: torch.device) -> None:
-    """Raise LogicgenError where a model cannot be trained on so many devices."""
+    """Raise LogicgenError if a model cannot be trained on this number of devices."""
     if devices == 1 and not place.several:
         return
     recipe, option = model.recipe, "torchrun" if place.several else "--devices"

@@ -1,4 +1,4 @@
-"""Learners, which the training loop trains: weights, batches, a loss."""
+"""Learners: the weights, batches and loss that the training loop uses."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from logicgen.training.optimizer import Schedule, make_optimizer
 
 
 class Learner(ABC):
-    """Everything that the training loop needs to know of what it trains.
+    """The interface between the training loop and a model with its data.
 
     Attributes:
-        module: whose weights are trained.
-        seed: of all that is drawn in a step beside the batch.
+        module: the module to train.
+        seed: seed of all random numbers of a step except the batch.
         gradient_clip: largest norm of a gradient; None for no limit.
-        log_every: steps between two that are logged.
-        ahead: whether batches may be made before the steps that come first are done.
+        log_every: number of steps between two logged steps.
+        ahead: whether batches may be made before earlier steps are done.
     """
 
     module: nn.Module
@@ -42,9 +42,9 @@ class Learner(ABC):
         """Yield the batches from a step on, without end."""
 
     def shared(self, batch: Any, rank: Rank) -> Any:
-        """Return what one of several devices learns from a batch, as its `share` says.
+        """Return one device's part of a batch. Its `share` contains its weight.
 
-        Raises NotImplementedError of a learner that needs all of it.
+        Raises NotImplementedError if the learner needs the whole batch.
         """
         raise NotImplementedError
 
@@ -52,19 +52,19 @@ class Learner(ABC):
     def loss(
         self, batch: Any, generator: torch.Generator, measured: bool
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """Return the loss of a batch and, where it is measured, what is logged."""
+        """Return the loss of a batch, and the logged measures if `measured` is true."""
 
     def validation_batches(self) -> list[Any]:
-        """Return the held-out batches; none where nothing is held out."""
+        """Return the held-out batches. The list is empty without held-out data."""
         return []
 
     def validate(self, batch: Any) -> dict[str, Tensor]:
-        """Return what is logged of a held-out batch."""
+        """Return the logged measures of a held-out batch."""
         return {}
 
 
 class ModelLearner(Learner):
-    """A model with its training data, which are stored examples."""
+    """A model that learns from the stored examples of a data set."""
 
     ahead = True
 

@@ -1,8 +1,8 @@
-"""The one training loop.
+"""The training loop.
 
-Everything random in step `t` is a pure function of (seed, t): the batch, the rows of the embedding,
-dropout (of several devices also of the device), the learning rate. A resumed training therefore
-needs only weights, optimizer and `t` to go on exactly as if it had never stopped.
+The batch, the rows of the embedding, dropout and the learning rate of step `t` are pure functions
+of (seed, t). With several devices, dropout also depends on the device. A resumed training therefore
+needs only weights, optimizer state and `t` to continue exactly.
 """
 
 from __future__ import annotations
@@ -33,13 +33,16 @@ from logicgen.training.run_folder import open_log
 CPU = torch.device("cpu")
 
 Watcher = Callable[[int, Tensor], bool]
-"""Called after each step with the number of steps done and the loss; True ends the training."""
+"""A function that is called after each step with the number of steps done and the loss.
+
+If it returns True, training ends.
+"""
 
 GO_ON = (
-    "stopped after step {} of {}, which is saved: the same command with --resume goes on from there"
+    "stopped after step {} of {}, which is saved: run the same command with --resume to continue"
 )
 
-# Errors that no checkpoint is to blame for.
+# Errors of the device, which do not mean that a checkpoint is damaged.
 DEVICE_ERRORS = (
     torch.OutOfMemoryError,
     getattr(torch, "AcceleratorError", torch.OutOfMemoryError),
@@ -58,16 +61,17 @@ def run_steps(
     first_step: int = 0,
     member: Member = ALONE,
 ) -> int:
-    """Train until the last step of the schedule, or until a watcher ends it; return the steps done.
+    """Train until the last step, or until a watcher ends the training; return the steps done.
 
-    bf16: on a GPU mixed precision; on a CPU products of linear layers alone (`nn/linear.py`).
-    validate_every: steps between two validations; never if not given.
-    folder: of logs, and of a checkpoint every `checkpoint_every` steps and after the last one, from
-        which a training goes on if `first_step` is not 0. Nothing is written without a folder.
-    member: the place of this process if several train together. The first one alone writes.
+    bf16: use bfloat16, on a GPU for all products, on a CPU for linear layers (`nn/linear.py`).
+    validate_every: steps between two validations; without it no validation is done.
+    folder: folder for logs and checkpoints; without it no file is written. A checkpoint is saved
+        every `checkpoint_every` steps and after the last step.
+    first_step: number of steps already done; if it is not 0, the folder's checkpoint is loaded.
+    member: this process, if several processes train together. Only the first process writes.
 
-    At Ctrl-C or SIGTERM the step is finished and saved. Then KeyboardInterrupt (`Terminated`) is
-    raised, unless a training with a folder is complete.
+    Ctrl-C and SIGTERM finish and save the step. Then KeyboardInterrupt (`Terminated`) is raised,
+    unless all steps are done and saved.
     """
     total = learner.schedule.steps
     with ExitStack() as stack:
@@ -82,7 +86,7 @@ def run_steps(
         stopping = False
         while steps.done < total and not stopping:
             loss, measures = steps.step(next(batches))
-            # Every watcher is called, whatever others say.
+            # A list calls every watcher, even if an earlier watcher has returned True.
             ends = [stop.received is not None, *(see(steps.done, loss) for see in watchers)]
             stopping = member.any(any(ends), device)
             if written is None:
@@ -104,7 +108,7 @@ def _is_due(done: int, every: int | None) -> bool:
 
 
 class Steps:
-    """The steps of a training: weights, optimizer, and how many are done."""
+    """The state of a training: weights, optimizer, and the number of steps done."""
 
     def __init__(
         self,
@@ -128,9 +132,9 @@ class Steps:
             self.loss = DistributedDataParallel(self.loss, device_ids=ids)
 
     def step(self, batch: Any) -> tuple[Tensor, dict[str, Tensor]]:
-        """Make one step; return the loss and, where it is measured, what is logged.
+        """Make one step; return the loss, and on every `log_every`-th step the logged measures.
 
-        Raises LogicgenError where the loss of a measured step is not finite.
+        Raises LogicgenError if the loss of such a step is not finite.
         """
         learner, member = self.learner, self.member
         rate = learner.schedule.set_rate(self.optimizer, self.done)
@@ -160,7 +164,7 @@ class Steps:
 
     @torch.inference_mode()
     def validate(self) -> dict[str, Tensor]:
-        """Return what the held-out batches show, each weighted by its number of examples."""
+        """Return the mean measures of the held-out batches, weighted by number of examples."""
         training = [part for part in self.module.modules() if part.training]
         self.module.eval()
         sums: dict[str, Tensor] = {}
@@ -186,7 +190,7 @@ class Steps:
         return (batch for batch in batches)
 
     def save(self, path: Path) -> None:
-        """Write a checkpoint. Raises LogicgenError where the file cannot be written."""
+        """Write a checkpoint. Raises LogicgenError if the file cannot be written."""
         tree = {
             "global_step": self.done,
             "weights": self.module.state_dict(),
@@ -200,7 +204,7 @@ class Steps:
             ) from None
 
     def restore(self, path: Path) -> None:
-        """Take over a checkpoint. Raises LogicgenError where it is not one of this training."""
+        """Load a checkpoint. Raises LogicgenError if it belongs to another training."""
         tree = checkpoint.load_tree(path)
         try:
             self.module.load_state_dict(tree["weights"])
@@ -226,9 +230,10 @@ class LearnerLoss(nn.Module):
 
 @contextmanager
 def progress_bar(total: int, done: int) -> Iterator[Watcher]:
-    """Give a watcher that shows steps, loss and time left on standard error, every ten steps.
+    """Yield a watcher that shows steps, loss and time left on standard error, every ten steps.
 
-    total: all steps of the training. done: those that an earlier run has made.
+    total: number of steps of the training.
+    done: number of steps that an earlier run has done.
     """
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("loss {task.fields[loss]}"))
     with Progress(
@@ -246,7 +251,7 @@ def progress_bar(total: int, done: int) -> Iterator[Watcher]:
 
 def _seed(seed: int, device: torch.device) -> None:
     """Seed PyTorch's random numbers of a device."""
-    # `torch.manual_seed` also formats the call stack, for a GPU that may be initialised later. That
+    # `torch.manual_seed` also formats the call stack, in case a GPU is initialized later. This
     # would slow down the steps of small models.
     if device.type == "cpu":
         torch.default_generator.manual_seed(seed)
@@ -255,6 +260,6 @@ def _seed(seed: int, device: torch.device) -> None:
 
 
 def step_seeds(seed: int, step: int) -> tuple[int, int]:
-    """Return two unrelated seeds for a step: of the embedding's rows, and of dropout."""
+    """Return two independent seeds for a step: for the rows of the embedding, and for dropout."""
     rows, dropout = np.random.SeedSequence((seed, step)).generate_state(2, np.uint64) >> 1
     return int(rows), int(dropout)

@@ -1,12 +1,13 @@
-"""The optimizers of training recipes, and the one schedule of their learning rate.
+"""The optimizers of training recipes, and the schedule of their learning rate.
 
     adamw        Loshchilov and Hutter (2019)
     adafactor    Shazeer and Stern (2018), as in Huang et al. (2023)
     muon         Jordan et al. (2024): each update of a matrix is made orthogonal
 
-A model without stable embeddings has to learn, in every layer, matrices that hand on any vector,
-close to multiples of orthogonal ones. Muon, whose updates are just these, took fewer steps than
-AdamW in our trials. It is for the network's matrices only; AdamW does the rest, at the same rate.
+A model without stable embeddings must learn, in every layer, matrices that preserve any vector:
+these are close to multiples of orthogonal matrices. Muon's updates are orthogonal, and in our
+trials it needed fewer steps than AdamW. Muon updates the matrices of linear layers only. AdamW
+updates all other weights, at the same learning rate.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ class Schedule:
     """The learning rate as a function of the step.
 
     Attributes:
-        steps: number of all steps.
+        steps: number of steps of the training.
         peak: learning rate after the warm-up.
         warmup: steps of a linear warm-up.
-        final: learning rate that a cosine falls to.
+        final: final learning rate of a cosine schedule.
     """
 
     steps: int
@@ -70,7 +71,7 @@ def make_optimizer(model: nn.Module, table: TrainingTable) -> torch.optim.Optimi
     """Return the optimizer of a recipe for all weights of a model."""
     rate, decay = table.learning_rate, table.weight_decay
     if table.optimizer == "adafactor":
-        weights = [each for each in model.parameters() if each.numel()]  # it divides by it
+        weights = [each for each in model.parameters() if each.numel()]  # Adafactor divides by it
         return torch.optim.Adafactor(weights, lr=rate, weight_decay=decay)
     if table.optimizer == "muon":
         return Muon(model, rate, decay, table.betas)
@@ -94,7 +95,7 @@ class Muon(torch.optim.Optimizer):
             torch.optim.AdamW(others, lr=rate, betas=betas, weight_decay=decay, fused=True),
         )
         super().__init__([*matrices, *others], {"lr": rate})
-        # What schedules change are the groups of the two.
+        # Schedules set the learning rate in the groups of both parts.
         self.param_groups = [group for part in self.parts for group in part.param_groups]
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -109,19 +110,19 @@ class Muon(torch.optim.Optimizer):
         return {"parts": [part.state_dict() for part in self.parts]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Load what `state_dict` returned."""
+        """Load the state of both optimizers."""
         for part, state in zip(self.parts, state_dict["parts"], strict=True):
             part.load_state_dict(state)
         self.param_groups = [group for part in self.parts for group in part.param_groups]
 
 
 class BatchedMuon(torch.optim.Optimizer):
-    """PyTorch's Muon with the scale of AdamW's updates, so that one learning rate serves both.
+    """PyTorch's Muon with the scale of AdamW's updates, so that both can share a learning rate.
 
     A step makes the update of each matrix orthogonal by fifteen products of small matrices. PyTorch
-    makes these for one matrix after the other; here those of one shape are one batch. On one core a
-    step takes two thirds of the time at width 128, and a third at width 64. Updates differ by the
-    rounding of products in bfloat16.
+    processes one matrix at a time. This class processes all matrices of one shape as one batch. On
+    one core a step takes two thirds of the time at width 128, and one third at width 64. The
+    updates differ only by rounding in bfloat16.
     """
 
     def __init__(self, matrices: Iterable[Tensor], lr: float, weight_decay: float) -> None:
@@ -145,7 +146,7 @@ class BatchedMuon(torch.optim.Optimizer):
         return loss
 
     def _update(self, weight: Tensor, momentum: float) -> Tensor:
-        """Return Nesterov's mean of the gradients of a matrix, and remember their mean."""
+        """Return the Nesterov update of a matrix, and update its momentum."""
         assert weight.grad is not None
         state = self.state[weight]
         if "momentum_buffer" not in state:
@@ -165,10 +166,11 @@ class BatchedMuon(torch.optim.Optimizer):
 def orthogonal(matrices: Tensor, coefficients: tuple[float, float, float], steps: int) -> Tensor:
     """Return matrices (n, rows, columns) with all singular values near 1, in bfloat16.
 
-    A Newton-Schulz iteration, x to a x + b x (x' x) + c x (x' x)^2: for the published coefficients
-    singular values end between about 0.7 and 1.2 (Jordan et al. 2024). A matrix of zeros stays so.
+    This is the Newton-Schulz iteration x -> a x + b x (x' x) + c x (x' x)^2. With the published
+    coefficients, all singular values end between about 0.7 and 1.2 (Jordan et al. 2024). A zero
+    matrix stays zero.
     """
-    if matrices.shape[1] < matrices.shape[2]:  # x' x is then the smaller one
+    if matrices.shape[1] < matrices.shape[2]:  # after transposing, x' x is smaller
         return orthogonal(matrices.mT.contiguous(), coefficients, steps).mT
     a, b, c = coefficients
     x = matrices.bfloat16()

@@ -1,8 +1,8 @@
-"""Learning that any right token is right: the verifier's truth table in place of one answer.
+"""Train on all tokens that lead to a right answer, as listed by a truth table.
 
-At each place of an answer the loss is -log of the probability of all tokens that still lead to a
-right answer. What the decoder reads before is a right answer as well: the stored one, or one whose
-tokens are drawn evenly from the right ones, anew in each step.
+At each position the loss is -log of the total probability of the tokens that can still lead to a
+right answer. The decoder reads a right answer: the stored answer, or a random answer whose tokens
+are drawn uniformly from the right tokens. It is drawn again in each step.
 """
 
 from __future__ import annotations
@@ -24,13 +24,15 @@ from logicgen.tasks.right_tokens import NextTokens, RightTokens
 from logicgen.training.learner import ModelLearner
 
 STORED = 0.5
-"""Share of the answers read by the decoder that are stored ones."""
+"""Share of stored answers among the answers that the decoder reads."""
 
 
 class RightPath(NamedTuple):
-    """An answer that is read as far as it is right, to learn what is right next.
+    """An answer that the decoder reads up to its first wrong token.
 
-    problem: ids. answer: tokens. right: what tells which tokens are right.
+    problem: token ids of the problem.
+    answer: tokens of the answer.
+    right: lists the right next tokens.
     """
 
     problem: list[int]
@@ -41,7 +43,7 @@ class RightPath(NamedTuple):
 def right_batch(
     model: EncoderDecoder, step: int, paths: Sequence[RightPath]
 ) -> tuple[Batch, Tensor]:
-    """Return the batch of some paths, and the right tokens at each place, as bool (B, T, V)."""
+    """Return the batch of the paths, and the right tokens at each position, as bool (B, T, V)."""
     encode = model.vocabulary.encode
     along = [path.right.along(path.answer) for path in paths]
     answers = [
@@ -67,7 +69,7 @@ class RightTokensLearner(ModelLearner):
     def __init__(self, model: EncoderDecoder, data: ProblemData) -> None:
         super().__init__(model, data)
         self.task = load_task(data.task_name)
-        with at("training.learn: 'right'"):  # what the task cannot tell is said at once
+        with at("training.learn: 'right'"):  # fail now if the task cannot list right tokens
             self.right(data.train.problems[int(data.train.symbols.argmax())].tolist())
 
     def loss(

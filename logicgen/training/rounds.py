@@ -1,12 +1,12 @@
-"""Rounds of learning from verdicts: fresh problems, the model's own answers, and what they are.
+"""Rounds of learning from verdicts: new problems, the model's own answers, and their verdicts.
 
-A round is a pure function of the recipe, the weights with which it begins and its number, and a
-file that says it all:
+A round is a pure function of the recipe, the weights at its start and its number. Its file contains
+the whole round:
 
-    RUN/rounds/000012.json    problems, answers, verdicts; what is known of each kind of problem
+    RUN/rounds/000012.json    problems, answers, verdicts; the curriculum before the round
 
-A training that is stopped in the middle of a round goes on with the answers in its file. Problems
-of held-out splits are left out, up to renaming where the data set forbids renamings.
+A training that is stopped in the middle of a round continues with the answers in the file. Problems
+of held-out splits are excluded, up to renaming if the data set forbids renamings.
 """
 
 from __future__ import annotations
@@ -45,19 +45,19 @@ from logicgen.training.curriculum import Curriculum, Kind, kind_of
 FOLDER = "rounds"
 
 SECONDS = 60.0
-"""Time that an answer may take a verifier, which mostly takes milliseconds."""
+"""Time limit of the verifier for an answer. Most verdicts take milliseconds."""
 
 CHUNK = 256
-"""Problems that are answered in one call; the verifier has those before them meanwhile."""
+"""Number of problems answered in one call, while the answers before them are judged."""
 
 TOGETHER = {"cpu": 64, "cuda": 256}
-"""Problems of a call, sorted by length, that are answered at once: a CPU gains by less padding."""
+"""Batch size of answering, by device. Problems are sorted by length; a small batch pads less."""
 
 ROOM = 8
-"""Tokens that an answer may have beyond the longest stored one, stretched to longer problems."""
+"""Number of tokens added to the longest stored answer (scaled to longer problems) as the limit."""
 
 CANDIDATES = 1000
-"""Problems that are drawn for each one that a curriculum keeps, at most."""
+"""Most problems drawn for each problem that a round keeps."""
 
 
 class Attempt(NamedTuple):
@@ -70,7 +70,7 @@ class Attempt(NamedTuple):
 
 @dataclass
 class Attempts:
-    """A fresh problem with the answers that were drawn to it, in the order of drawing."""
+    """A new problem and the model's answers, in the order in which they were drawn."""
 
     problem: str  # prefix notation
     attempts: list[Attempt]
@@ -82,12 +82,12 @@ class Attempts:
 
     @property
     def different(self) -> list[str]:
-        """Return the answers without repetitions."""
+        """Return the different answers."""
         return list(dict.fromkeys(each.answer for each in self.attempts))
 
     @property
     def share(self) -> float:
-        """Return the share of the known answers that are right, weighed by their probabilities."""
+        """Return the share of right answers among decided answers, weighted by probability."""
         known = {a.answer: a for a in self.attempts if a.verdict is not Verdict.UNKNOWN}
         highest = max((each.score for each in known.values()), default=0.0)
         weights = [(math.exp(each.score - highest), each.verdict) for each in known.values()]
@@ -96,19 +96,19 @@ class Attempts:
 
     @property
     def worth(self) -> float:
-        """Return what the problem is worth asking (`curriculum.py`)."""
+        """Return the worth of the problem (`curriculum.py`)."""
         return 4 * self.share * (1 - self.share)
 
 
 @dataclass
 class Round:
-    """Fresh problems with the model's answers.
+    """New problems with the model's answers.
 
     Attributes:
-        number: of the round, from 0.
-        following: number of the first candidate for the next round's problems.
-        curriculum: what was known of each kind of problem before the round.
-        seconds: of drawing answers, and of these, waiting for verdicts.
+        number: the number of the round, from 0.
+        following: the number of the first candidate problem of the next round.
+        curriculum: the curriculum before the round.
+        seconds: time of drawing answers, and the part of it spent waiting for verdicts.
     """
 
     number: int
@@ -118,21 +118,21 @@ class Round:
     seconds: tuple[float, float] = field(default=(0.0, 0.0), compare=False)
 
     def worths(self, hard: Collection[str]) -> list[tuple[Kind, float]]:
-        """Return the kind of each problem, and what it was worth."""
+        """Return the kind and the worth of each problem."""
         return [(kind_of(each.problem, hard), each.worth) for each in self.asked]
 
     def measures(self) -> dict[str, float]:
-        """Return what is logged of a round.
+        """Return the logged measures of a round.
 
-        accepted: share of the first answers that are right, as those of a plain sample are.
-        solved: share of the problems with a right answer.
-        worth: mean of what the problems were worth.
-        different: right answers to a problem that differ, the mean over solved problems.
-        unknown: share of the answers that the verifier could not judge.
-        length: mean tokens of the right answers.
+        accepted: share of right answers among first answers, each of which is a plain sample.
+        solved: share of problems with a right answer.
+        worth: mean worth of the problems.
+        different: mean number of different right answers to a solved problem.
+        unknown: share of answers that the verifier could not judge.
+        length: mean number of tokens of right answers.
         entropy: mean -log p of first answers, in nats.
-        symbolless: share of right answers that name no symbol, such as an empty assignment.
-        commonest: share of solved problems to which the same answer, up to renaming, is right.
+        symbolless: share of right answers without symbols, such as an empty assignment.
+        commonest: largest share of solved problems with the same right answer, up to renaming.
         """
         attempts = list(chain.from_iterable(each.attempts for each in self.asked))
         firsts = [each.attempts[0] for each in self.asked if each.attempts]
@@ -158,15 +158,15 @@ def _mean(values: Sequence[float]) -> float:
 
 
 class Rounds:
-    """Makes rounds with a model, one after the other, and keeps them in files.
+    """The rounds of a training, and their files.
 
     Args:
-        model: that answers; its weights change between rounds.
+        model: the model that answers; its weights change between rounds.
         table: the recipe's `[reward]`.
-        data: a data set whose recipe says what problems are like.
-        folder: of the run.
-        held_out: data sets whose problems, but those to train on, are left out.
-        workers: processes that judge.
+        data: a data set; new problems come from its recipe.
+        folder: the run folder.
+        held_out: data sets. The problems of all their splits except `train` are excluded.
+        workers: number of processes that judge.
     """
 
     def __init__(
@@ -211,18 +211,18 @@ class Rounds:
         stored = int(data.encoded("train").answers.lengths.max(initial=0))
         self.longest = ROOM + math.ceil(stored * max(1.0, length[1] / region.length[1]))
         self.mask = grammar_mask(self.task, self.longest)
-        # A round follows from its seed on every machine, so verdicts depend on an effort.
+        # The verifier's limit is a number of steps, so that a round is the same on every machine.
         wants = Wants(prefix=True, solver=recipe.verifier, effort=EFFORT)
         self.judges: Pool[Item, Finding] = Pool(
             judge, (recipe.task, wants), count=workers, memory=MEMORY
         )
 
     def close(self) -> None:
-        """End the processes that judge."""
+        """End the worker processes that judge."""
         self.judges.close()
 
     def _keys(self, data: Dataset) -> Iterator[int]:
-        """Yield the keys of a data set's problems, of all splits but the one to train on."""
+        """Yield the keys of the problems in all splits of a data set except `train`."""
         for split in data.splits:
             if split != "train" and data.splits[split]:
                 if self.exact:
@@ -231,10 +231,10 @@ class Rounds:
                     yield from data.table(split, ["alpha_class"])[0].to_pylist()
 
     def round(self, number: int) -> Round:
-        """Return a round: from its file, or made now and written there.
+        """Return a round: read its file, or make the round and write the file.
 
-        Raises LogicgenError where the file, or that of the round before, is missing or damaged, and
-        for a first round in which no answer is right.
+        Raises LogicgenError if the file, or the file of the round before, is damaged. Raises it
+        also if no answer of the first round is right.
         """
         path = self.path(number)
         if path.is_file():
@@ -253,7 +253,7 @@ class Rounds:
                 f" {len(found.asked):,} problems was right, so there is nothing to learn from:"
                 " start from a model that was trained on stored answers for longer, or with easier"
                 f" problems: reward.length is [{shortest}, {longest}], and reward.curriculum ="
-                " true goes on to longer ones as they are answered"
+                " true prefers problems that the model sometimes answers right"
             )
         write_text(path, json.dumps(_written(found)) + "\n")
         return found
@@ -299,8 +299,8 @@ class Rounds:
         while len(chosen) < self.table.problems:
             if number == most:
                 raise LogicgenError(
-                    f"of {most - first:,} drawn problems only {len(chosen):,} are no held-out ones"
-                    " and differ from each other: widen reward.symbols or reward.length"
+                    f"only {len(chosen):,} of {most - first:,} drawn problems differ from held-out"
+                    " problems and from each other: widen reward.symbols or reward.length"
                 )
             text = self.task.encode(self.problems[number])
             kind = kind_of(text, hard)
@@ -314,7 +314,7 @@ class Rounds:
         return list(chosen), number
 
     def _answers(self, problems: list[str], number: int) -> list[list[tuple[str, float]]]:
-        """Return the answers drawn to each problem, as text with their log-probabilities."""
+        """Draw answers to each problem; return their texts and log-probabilities."""
         table, vocabulary = self.table, self.model.vocabulary
         ids = [vocabulary.encode(problem) for problem in problems]
         symbols = max(self.model.training_symbols, self.problems.symbols[1])
@@ -331,13 +331,13 @@ class Rounds:
                 found[place] += [
                     (vocabulary.decode(each.ids), each.score)
                     for each in answers
-                    if math.isfinite(each.score)  # it has ended
+                    if math.isfinite(each.score)  # the answer has ended
                 ]
         return found
 
 
 def _written(made: Round) -> dict[str, Any]:
-    """Return a round as JSON has it."""
+    """Return a round as the content of its JSON file."""
     return {
         "round": made.number,
         "following": made.following,
@@ -351,7 +351,7 @@ def _written(made: Round) -> dict[str, Any]:
 
 
 def _read(path: Path) -> Round:
-    """Return the round of a file. Raises LogicgenError for another one."""
+    """Return the round in a file. Raises LogicgenError if the file is damaged."""
     remedy = "remove the run and train again"
     content = read_json(path, remedy)
     try:

@@ -1,4 +1,4 @@
-"""A run's folder: made for a new training, checked before an old one goes on."""
+"""A run folder: created for a new training, checked before a training is resumed."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from logicgen.nn.linear import faster_in_bfloat16, has_bfloat16
 EMULATED = (
     'training.precision is "bf16", for which this device has no instructions: it emulates them, and'
     ' a step takes several times as long as in fp32. Set training.precision = "auto"; a training'
-    " that has begun can go on so with --resume"
+    " that has begun can change to it with --resume"
 )
 
-# Seconds between two logged steps that count as a pause of the training.
+# If more seconds pass between two logged steps, training was paused.
 PAUSE = 300
 
 
 def open_run(out: Path, identity: dict[str, Any], steps: int, *, resume: bool) -> int:
-    """Make or check the run folder, and return the steps that its checkpoint has done (0: none).
+    """Create or check the run folder, and return the number of steps of its checkpoint, or 0.
 
-    identity: model and data; a run that is resumed has to have the same.
-    steps: number of steps asked for.
+    identity: model and data, which must not change when a run is resumed.
+    steps: number of steps of the whole training.
     """
     path = out / checkpoint.RUN
     prepare_folder(out)
@@ -63,7 +63,7 @@ def open_run(out: Path, identity: dict[str, Any], steps: int, *, resume: bool) -
         return done
     if done:
         precision = checkpoint.precision_of(before)
-    # A model that an earlier training left stays until this one ends.
+    # The model of an earlier training stays until this training ends.
     checkpoint.save_json({**identity, **({"precision": precision} if precision else {})}, path)
     return done
 
@@ -93,7 +93,7 @@ def choose_precision(out: Path, wanted: str, device: torch.device) -> tuple[str,
 
 @contextmanager
 def open_log(out: Path | None) -> Iterator[Callable[[dict[str, Tensor], int], None]]:
-    """Give a function that logs measures of a step for TensorBoard; without a folder, nowhere."""
+    """Yield a function that logs the measures of a step for TensorBoard, if `out` is given."""
     if out is None:
         yield lambda measures, step: None
         return
@@ -111,9 +111,9 @@ def open_log(out: Path | None) -> Iterator[Callable[[dict[str, Tensor], int], No
 
 
 def validation_curves(out: Path) -> dict[str, list[tuple[int, float]]]:
-    """Return what was logged of held-out data: pairs of a step and a value, by name.
+    """Return the logged measures of held-out data: pairs of a step and a value, by name.
 
-    A step that was done again after an interruption counts with its last value. Models that are not
+    If a step was repeated after an interruption, its last value counts. Models that are not
     trained in steps have no curves.
     """
     events = _logged(out)
@@ -128,7 +128,7 @@ def validation_curves(out: Path) -> dict[str, list[tuple[int, float]]]:
 
 
 def training_minutes(out: Path) -> float | None:
-    """Return how long a training took, by its logs, pauses left out; None where it left none."""
+    """Return the minutes of a training without pauses, from its logs; None without logs."""
     events = _logged(out)
     if events is None or "learning_rate" not in events.Tags()["scalars"]:
         return None
@@ -138,19 +138,19 @@ def training_minutes(out: Path) -> float | None:
 
 
 def _logged(out: Path) -> Any:
-    """Return TensorBoard's reader of what a run has logged; None where it logged nothing."""
+    """Return TensorBoard's reader of the logs of a run; None without logs."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     if not (out / "logs").is_dir():
         return None
-    # Its own default keeps 10,000 values of a curve, drawn at random.
+    # By default the reader keeps a random sample of 10,000 values of each curve.
     events = EventAccumulator(str(out / "logs"), size_guidance={"scalars": 0})
     events.Reload()
     return events
 
 
 def _without_steps(value: Any) -> Any:
-    """Return a recipe without its number of steps, which may be raised when a run is resumed."""
+    """Return a recipe without its number of steps, which may change when a run is resumed."""
     if not isinstance(value, dict) or not isinstance(value.get("training"), dict):
         return value
     training = {key: part for key, part in value["training"].items() if key != "steps"}

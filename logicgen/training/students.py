@@ -1,10 +1,10 @@
-"""Training many inductive Transformers at once, each from a start of its own.
+"""Train many inductive Transformers (students) at once, each from its own random start.
 
-Students of one size are one tensor program: their parameters have a first dimension, the loss is a
-sum over it, and Adam treats every number by itself, so that none of them notices the others.
+The first dimension of each parameter is the student. The loss is a sum over students, and Adam
+treats every number separately, so students do not influence each other.
 
-The schedule is that of all trainings, the loop is not `loop.py`: weights of starts are dropped from
-the tensors between two heats, and there are no batches, logs or checkpoints to manage.
+This module does not use the loop of `loop.py`: it has no batches, logs or checkpoints, and removes
+the weights of weak starts from the tensors during training. It uses the same schedule.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from logicgen.productions import Grammar
 from logicgen.training.optimizer import Schedule
 
 Progress = Callable[[int, int], None]
-"""Called with steps done and steps in all."""
+"""A function that is called with the number of steps done and the number of all steps."""
 
 
 class Sentences(NamedTuple):
-    """Different sentences and how often they occur.
+    """Different sentences and their frequencies.
 
     ids: (M, P). shares: (M,), which sum to 1.
     """
@@ -47,25 +47,25 @@ class Sentences(NamedTuple):
         return Sentences(*grammar.sentences())
 
 
-# Crispness counts in this part of the steps.
+# The share of the training at which crispness enters the loss, and leaves it.
 CRISP = 0.3, 0.7
 
-# Of more starts than this only so many go on after that share of the steps, in percent.
+# After FIRST_HEAT percent of the steps, only the best FINALISTS starts are trained further.
 FINALISTS, FIRST_HEAT = 5, 20
 
 
 @dataclass(frozen=True)
 class Lesson:
-    """The training of students.
+    """The settings of a training of students.
 
     Attributes:
-        steps, learning_rate: of Adam, on all sentences at once; the rate falls to 0 as a cosine.
-        starts: random starts of each student. The one that explains its sentences best is kept: a
-            start in which two units of a layer turn into the same one does not get out of it.
-        crispness: how much `ambiguity`, in nats, adds to the loss in the middle of the training.
-            Where several grammars explain the sentences equally well, it settles for one in which a
-            word tells its unit; at the end the sentences decide alone.
-        nudge, embedding, dimension, perceptron: as of `InductiveTransformer`.
+        steps, learning_rate: for Adam on all sentences at once. The rate falls to 0 as a cosine.
+        starts: random starts of each student; the start with the least loss is kept. A start in
+            which two units of a layer become equal cannot recover.
+        crispness: weight of `ambiguity`, in nats, in the loss in the middle of the training. If
+            several grammars explain the sentences equally well, it prefers a grammar in which each
+            word determines its unit. The last steps train on the sentences alone.
+        nudge, embedding, dimension, perceptron: see `InductiveTransformer`.
     """
 
     steps: int = 500
@@ -87,13 +87,13 @@ def teach(
     seed: int = 0,
     progress: Progress = lambda done, total: None,
 ) -> tuple[LogWeights, np.ndarray]:
-    """Train a student on each of some sets of sentences.
+    """Train one student on each set of sentences.
 
-    Returns their weights, and the losses in nats per sentence, (S,).
+    Returns the weights, and the losses in nats per sentence, (S,).
 
-    words: T, how many there are.
-    width: Z.
-    seed: of the random starts.
+    words: T, the number of words.
+    width: Z, the number of units of a layer.
+    seed: seed of the random starts.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -121,12 +121,12 @@ def teach(
 
 
 class _Course:
-    """The sentences of all students, however many starts each of them has, and a step on them."""
+    """The sentences of all students, and the training steps on them."""
 
     def __init__(self, lessons: Sequence[Sentences], lesson: Lesson) -> None:
         self.lesson = lesson
         most = max(len(each.ids) for each in lessons)
-        # Of a student with fewer different sentences, the first again, without weight.
+        # Pad shorter sets of sentences with repeated sentences of weight 0.
         ids = np.stack([np.resize(each.ids, (most, each.ids.shape[1])) for each in lessons])
         shares = np.stack([np.pad(each.shares, (0, most - len(each.shares))) for each in lessons])
         self.ids, self.shares = torch.from_numpy(ids), torch.from_numpy(shares)  # (S, M, P), (S, M)
@@ -142,7 +142,7 @@ class _Course:
     def train(
         self, network: InductiveTransformer, begin: int, end: int, progress: Progress
     ) -> None:
-        """Train from step `begin` to step `end` of the lesson."""
+        """Train from step `begin` to step `end`."""
         lesson = self.lesson
         optimizer = torch.optim.Adam(network.parameters(), lr=lesson.learning_rate)
         schedule = Schedule(lesson.steps, lesson.learning_rate)
@@ -159,15 +159,15 @@ class _Course:
 
     @torch.no_grad()
     def ranked(self, network: InductiveTransformer) -> Tensor:
-        """Return (students, starts) numbers of starts, the best of each student first."""
-        # Among starts that explain the sentences alike, the crispest.
+        """Return numbers of starts, (students, starts), with each student's best start first."""
+        # If starts have equal losses, prefer the start with the least ambiguity.
         loss = self.loss(network) + self.lesson.crispness / 50 * ambiguity(network.weights())
         table = loss.view(len(self.ids), -1)
         return table.argsort(1) + torch.arange(len(self.ids))[:, None] * table.shape[1]
 
 
 def _keep(network: InductiveTransformer, starts: Tensor) -> None:
-    """Keep only the parameters of some starts."""
+    """Keep only the parameters of the given starts."""
     for parameter in network.parameters():
         parameter.data, parameter.grad = parameter.data[starts], None
     network.students = len(starts)

@@ -370,8 +370,8 @@ def test_answers_that_do_not_end_come_after_those_that_do() -> None:
     [
         (lambda: BeamSearch(0), "beams: 0, but it has to be 1 to 1,000"),
         (lambda: BeamSearch(2, answers=3), "answers: 3"),
-        (lambda: BeamSearch(2, -1.0), "length normalisation: -1.0"),
-        (lambda: BeamSearch(2, math.nan), "length normalisation: nan"),
+        (lambda: BeamSearch(2, -1.0), "length normalization: -1.0"),
+        (lambda: BeamSearch(2, math.nan), "length normalization: nan"),
         (lambda: Sampling(0.0), "temperature: 0.0, but it has to be above 0"),
         (lambda: Sampling(math.inf), "temperature: inf"),
         (lambda: Sampling(top_k=0), "top-k: 0"),

@@ -137,7 +137,7 @@ def test_trials_that_fail_are_named_and_the_others_go_on(study_file, tmp_path):
     said = refused(run("study", path, "-o", out), "3 of 6 trials failed")
     assert "misspelt-0 failed: " in said
     assert "'embedding.random_wdth'" in said
-    assert "too-few-points-0 failed: 5 symbols need as many different random parts" in said
+    assert "too-few-points-0 failed: 5 symbols need 5 different random parts" in said
     assert "raise random_width in [embedding]" in said
     assert "no-such-cell-0 failed: " in said
     records = read_lines(out)

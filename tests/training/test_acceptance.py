@@ -305,7 +305,7 @@ def test_other_held_out_data_make_another_run(learnt, tmp_path):
 
 def test_an_untrained_model_is_refused(learnt, tmp_path):
     recipe = accepting()
-    with pytest.raises(LogicgenError, match=r"untrained weights give none.*--from RUN"):
+    with pytest.raises(LogicgenError, match=r"an untrained model has no right answers.*--from RUN"):
         fit(recipe, training_data(recipe, learnt.data), tmp_path / "run", quiet=True)
     assert not (tmp_path / "run").exists()
 

@@ -206,7 +206,7 @@ def test_a_process_that_ends_or_cannot_begin(folder, tmp_path, monkeypatch):
     watch = threading.Thread(target=kill_later, daemon=True)
     watch.start()
     with pytest.raises(
-        LogicgenError, match=r"^device 1 of 2: its process ended with status -9: --resu"
+        LogicgenError, match=r"^device 1 of 2: its process ended with status -9: continue from"
     ):
         trained(recipe, folder, run / "run", 2)
     watch.join()

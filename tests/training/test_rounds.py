@@ -93,7 +93,9 @@ def test_problems_lie_in_the_ranges_that_are_asked_for(rounds):
 
 
 def test_ranges_without_new_problems_are_refused_in_a_line(rounds):
-    with pytest.raises(LogicgenError, match=r"held-out ones.*widen reward\.symbols or reward\.len"):
+    with pytest.raises(
+        LogicgenError, match=r"held-out problems.*widen reward\.symbols or reward\.len"
+    ):
         rounds(symbols=(1, 1), length=(1, 2)).round(0)
 
 
