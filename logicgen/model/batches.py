@@ -1,13 +1,14 @@
-"""Padded batches of similar length: an endless stream that can start at any step.
+"""Padded batches of problems of similar length: an endless stream that can start at any step.
 
 Batch `t` is a pure function of (split, batch size, seed, t), so that a resumed training is exact.
-Each epoch shows every example once: it shuffles all examples and cuts them into windows of about
-100 batches; inside a window examples are sorted by the length of the problem, so that little is
-padding, cut into batches, and the batches shuffled. Sorted by the answer's length as well, batches
-would each hold answers of one kind (all empty, all over three symbols), and train badly.
+Each epoch shows every example once. It shuffles all examples, and cuts them into windows of 100
+batches. Within a window, examples are sorted by the length of the problem, to avoid padding. Then
+the window is cut into batches, and the batches are shuffled. Sorting by the length of the answer,
+too, would put similar answers into each batch (all empty, all over three symbols), which trains
+badly.
 
-All devices have the same batches and draw the same random numbers for them. Each learns from its
-share of the sequences, so that the number of devices changes a training by rounding alone.
+All devices have the same batches and draw the same random numbers for them. Each device learns from
+its share of the sequences. So the number of devices changes a training only by rounding.
 """
 
 from __future__ import annotations
@@ -31,11 +32,12 @@ class Rank(NamedTuple):
 
 
 class Share(NamedTuple):
-    """Which sequences of a batch a device learns from, and what they count.
+    """The sequences of a batch from which a device learns, and their weight.
 
     rows: int64 (R,), their numbers in the whole batch; R is the same on every device.
-    whole: sequences of the whole batch.
-    weight: for the mean loss of the share, so that the mean over all devices is that of the batch.
+    whole: number of sequences of the whole batch.
+    weight: the weight of the share's mean loss. With these weights, the mean over all devices
+        equals the loss of the whole batch.
     """
 
     rows: Tensor
@@ -44,14 +46,14 @@ class Share(NamedTuple):
 
     @classmethod
     def of(cls, counts: Tensor, rank: Rank) -> tuple[Self, Tensor]:
-        """Return the share of a device, and bool (R,): rows that only fill it up.
+        """Return the share of a device, and which of its rows are fillers, bool (R,).
 
-        counts: int64 (B,), targets of each sequence that count in the loss.
+        counts: int64 (B,), the number of targets of each sequence that count in the loss.
         """
         whole = len(counts)
         size = -(-whole // rank.devices)
         rows = torch.arange(rank.number * size, (rank.number + 1) * size)
-        filler = rows >= whole  # of a last batch, which is not full
+        filler = rows >= whole  # for a last batch that is not full
         rows = rows.masked_fill(filler, 0)
         own = int(counts[rows].masked_fill(filler, 0).sum())
         return cls(rows, whole, rank.devices * own / max(int(counts.sum()), 1)), filler
@@ -61,14 +63,14 @@ WINDOW = 100  # batches
 
 
 class Batch(NamedTuple):
-    """Ids as int64, padded with `<pad>`. The decoder reads its targets shifted by one."""
+    """Ids as int64, padded with `<pad>`. The decoder reads the targets shifted by one."""
 
     step: int  # the number t of the batch in the stream
     problems: Tensor  # (B, S) problem <end>
     inputs: Tensor  # (B, T) <start> answer
     targets: Tensor  # (B, T) answer <end>
-    places: Tensor  # (N,) where the flattened inputs, and so the targets, hold tokens
-    share: Share | None = None  # of a larger batch, where several devices learn from it
+    places: Tensor  # (N,), indices of the tokens in the flattened inputs, and in the targets
+    share: Share | None = None  # the device's share of a larger batch
 
     def to(self, device: torch.device) -> Self:
         """Return the batch on a device."""
@@ -82,7 +84,7 @@ class Batch(NamedTuple):
         return found._replace(share=self.share._replace(rows=rows))
 
     def shared(self, rank: Rank, pad: int) -> Self:
-        """Return what one of several devices learns from. pad: id of `<pad>`."""
+        """Return the part of the batch for one device. pad: id of `<pad>`."""
         share, filler = Share.of((self.targets != pad).sum(1), rank)
         inputs = self.inputs[share.rows]
         return self._replace(
@@ -95,7 +97,7 @@ class Batch(NamedTuple):
 
 
 def make_batch(split: EncodedSplit, rows: np.ndarray, step: int = 0) -> Batch:
-    """Return the chosen rows of a split as one batch, in that order."""
+    """Return rows of a split as one batch, in the given order."""
     return padded_batch(split.problems, split.answers, split.vocabulary, step, rows)
 
 
@@ -106,11 +108,14 @@ def padded_batch(
     step: int = 0,
     rows: np.ndarray | None = None,
 ) -> Batch:
-    """Return problems and answers, or chosen rows of them, as one batch."""
+    """Return problems and answers as one batch.
+
+    rows: the rows to use; all if not given.
+    """
     rows = np.arange(len(problems)) if rows is None else rows
     padded, targets = (ended(each, rows, vocabulary) for each in (problems, answers))
     inputs = np.roll(targets, 1, axis=1)
-    inputs[inputs == vocabulary.end] = vocabulary.pad  # nothing follows the end
+    inputs[inputs == vocabulary.end] = vocabulary.pad  # the decoder does not read `<end>`
     inputs[:, 0] = vocabulary.start
     places = np.flatnonzero(inputs != vocabulary.pad)
     tensors = map(torch.from_numpy, (padded, inputs, targets, places))
@@ -118,7 +123,7 @@ def padded_batch(
 
 
 def ended(sequences: Ragged, rows: np.ndarray, vocabulary: Vocabulary) -> np.ndarray:
-    """Return the chosen rows as a padded matrix, with `<end>` after the last token of each."""
+    """Return the given rows as a padded matrix, with `<end>` after the last token of each row."""
     pad = vocabulary.pad
     padded = np.pad(sequences.padded(rows, pad), ((0, 0), (0, 1)), constant_values=pad)
     padded[np.arange(len(rows)), sequences.lengths_of(rows)] = vocabulary.end
@@ -149,7 +154,7 @@ class BatchStream:
             step += 1
 
     def _batches_of(self, epoch: int, window: int) -> list[np.ndarray]:
-        """Return the rows of each batch of one window; the last window made is kept."""
+        """Return the rows of each batch of a window. The latest window is cached."""
         if self._window[0] != (epoch, window):
             if self._epoch[0] != epoch:
                 shuffle = np.random.default_rng((self.seed, epoch))

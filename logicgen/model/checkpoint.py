@@ -1,11 +1,11 @@
-"""Files of a run: weights as safetensors, everything else as JSON. Nothing here can execute code.
+"""Files of a run: weights as safetensors, all other data as JSON. Loading them executes no code.
 
-    RUN/run.json                       what is being trained: recipe, vocabulary, task, data
-    RUN/checkpoint/last.safetensors    to resume from: weights, optimizer, and JSON inside it
-    RUN/model.safetensors, model.json  the trained model, there once a training has ended
+    RUN/run.json                       identity of the training: recipe, vocabulary, task, data
+    RUN/checkpoint/last.safetensors    for --resume: weights and optimizer, with JSON metadata
+    RUN/model.safetensors, model.json  the trained model; written when a training ends
     RUN/logs/                          TensorBoard
 
-Every file is written beside its place and renamed into it, so that it is there whole or not at all.
+Every file is first written under a temporary name and then renamed, so that it is never incomplete.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ REMEDY = "restore the file or train again"
 def save_tree(tree: Any, path: Path) -> None:
     """Write a nested state (dicts, lists, tuples, tensors, numbers, text) as one safetensors file.
 
-    Tensors are named by their place in the tree; the tree itself is JSON in the file's metadata, so
-    that the two cannot get out of step.
+    A tensor's name is its place in the tree. The tree is JSON in the metadata of the same file, so
+    that both always agree.
     """
     tensors: dict[str, Tensor] = {}
     skeleton = json.dumps(_pack(tree, "", tensors))
@@ -64,7 +64,10 @@ def save_tree(tree: Any, path: Path) -> None:
 
 
 def load_tree(path: Path) -> Any:
-    """Return what `save_tree` wrote, tensors on the CPU. Raises LogicgenError if damaged."""
+    """Return the state that `save_tree` wrote, with tensors on the CPU.
+
+    Raises LogicgenError if the file is damaged.
+    """
     try:
         with safe_open(path, "pt") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
@@ -80,7 +83,7 @@ def load_tree(path: Path) -> Any:
 
 
 def steps_done(path: Path) -> int:
-    """Return the steps of a training's checkpoint. Raises LogicgenError where it has none."""
+    """Return the number of steps of a checkpoint. Raises LogicgenError for another file."""
     tree = load_tree(path)
     steps = tree.get("global_step") if isinstance(tree, dict) else None
     if type(steps) is not int or steps < 0:
@@ -89,7 +92,7 @@ def steps_done(path: Path) -> int:
 
 
 def _pack(tree: Any, place: str, tensors: dict[str, Tensor]) -> Any:
-    """Return the tree as JSON; what JSON does not know becomes a dict with one key with $."""
+    """Return the tree as JSON; other types become a dict with one key that begins with $."""
     if isinstance(tree, Tensor):
         tensors[place] = tree.detach().cpu().contiguous().clone()
         return {"$tensor": place}
@@ -142,9 +145,11 @@ def _digest(tensors: dict[str, Tensor]) -> str:
 def save_model(
     model: Model, run: Path, *, steps: int, fingerprint: str, half: bool = False
 ) -> None:
-    """Write a trained model into its run's folder; the card comes last and vouches for it.
+    """Write a trained model into its run folder.
 
-    half: weights in half precision. They are computed with in single precision all the same.
+    The card is written last, and contains the checksum of the weights.
+
+    half: store weights in half precision. After loading, computation is in single precision.
     """
     if not _are_numbers(model):
         raise LogicgenError(
@@ -169,9 +174,10 @@ def save_model(
 
 
 def precision_of(content: dict[str, Any]) -> str | None:
-    """Return the precision that `run.json` or `model.json` records; None for a model of counts.
+    """Return the precision that `run.json` or `model.json` records.
 
-    A recipe whose precision is not `auto` fixes it.
+    If it records no precision, return the precision of the recipe, unless that is `auto`. Models of
+    counts have no precision: return None.
     """
     training = (content.get("recipe") or {}).get("training") or {}
     known = content.get("precision") or training.get("precision")
@@ -184,7 +190,7 @@ def _are_numbers(model: Model) -> bool:
 
 
 def _card_digest(card: dict[str, Any]) -> str:
-    """Return the digest of a card: with another recipe the same weights are another model."""
+    """Return the digest of a card, because the recipe is also a part of the model."""
     return json_sha256(card, without="card_sha256")
 
 
@@ -194,7 +200,7 @@ def as_encoder_decoder(model: Model, called: str | Path) -> EncoderDecoder:
         return model
     raise LogicgenError(
         f"{called}: a language model, which has no problems to answer; logicgen evaluate measures"
-        " it, and logicgen complete goes on from a text"
+        " it, and logicgen complete continues a text"
     )
 
 
@@ -203,16 +209,17 @@ def as_language_model(model: Model, called: str | Path) -> LanguageModel:
     if isinstance(model, LanguageModel):
         return model
     raise LogicgenError(
-        f"{called}: not a language model, but one that answers problems of {model.task_name}: give"
+        f"{called}: not a language model: it answers problems of {model.task_name}; give"
         " it problems with logicgen solve --model, or give another run"
     )
 
 
 def load_model(run: str | Path, device: str = "auto") -> Model:
-    """Return the model of a run, of any kind, verified and ready to use.
+    """Load the model of a run, of any kind, and verify its checksums.
 
     run: folder of a run, or the name of a shipped model.
-    Raises LogicgenError for a folder without a finished model, and a damaged file.
+
+    Raises LogicgenError if the folder has no finished model, or if a file is damaged.
     """
     run = find_run(run)
     if not (run / CARD).is_file():
@@ -250,12 +257,13 @@ def load_model(run: str | Path, device: str = "auto") -> Model:
 def _weighted(card: dict[str, Any], weights: Path) -> Model:
     """Return the model of a card with the weights of a file.
 
-    Raises ValueError before it takes more memory than such a file deserves.
+    Raises ValueError if the card describes a network that is larger than the weights. Then no
+    memory for such a network is allocated.
     """
     with safe_open(weights, "pt") as file:
         names = list(file.keys())
         numbers = sum(prod(file.get_slice(name).get_shape()) for name in names)
-        # What is made beside the weights is small.
+        # Other tensors of a model, such as buffers, are small.
         with Allowance(2 * numbers + 10_000):
             model = model_of_card(card)
         model.load_state_dict({name: file.get_tensor(name) for name in names})
@@ -265,24 +273,24 @@ def _weighted(card: dict[str, Any], weights: Path) -> Model:
 
 
 def find_run(name: str | Path) -> Path:
-    """Return the folder that `name` means: one with a training in it, or a shipped model's.
+    """Return the folder of a run or of a shipped model.
 
-    Raises LogicgenError where it means none.
+    Raises LogicgenError if `name` is neither the folder of a run nor the name of a shipped model.
     """
     path = Path(name)
-    with suppress(OSError):  # a name that is too long is no folder
+    with suppress(OSError):  # raised for a name that is too long
         if (path / CARD).is_file() or (path / RUN).is_file():
             return path
     if str(name) in recipes.trained():
         return recipes.folder("models") / "weights" / str(name)
     raise LogicgenError(
-        f"{name}: no trained model here (no {CARD}), nor is a shipped one called so:"
-        f" {', '.join(recipes.trained()) or 'none ships'}"
+        f"{name}: no trained model here (no {CARD}), and no shipped model of this name:"
+        f" {', '.join(recipes.trained()) or 'no model ships'}"
     )
 
 
 def scores_folder(name: str | Path, split: str) -> Path:
-    """Return the folder for a model's scores: in its run, or, for a shipped one, a new folder."""
+    """Return the folder for a model's scores: in its run, or in `runs/` for a shipped model."""
     run = find_run(name)
     return (run if run == Path(name) else Path("runs") / run.name) / split
 
@@ -297,7 +305,7 @@ class RegionTable(Table):
 
     Attributes:
         symbols, length: inclusive ranges.
-        tokens: the fixed tokens that occur; not known if empty.
+        tokens: the fixed tokens that occur; empty if they are unknown.
     """
 
     symbols: Symbols
@@ -309,15 +317,15 @@ class ModelCard(Table):
     """A trained model, in its `model.json`.
 
     Attributes:
-        task: that its data were made by.
-        region: None where it was trained on no problems.
-        vocabulary, alphabet: of models that answer problems: the fixed tokens, and how many symbols
-            the training problems had.
-        tokens: of language models.
+        task: the task of the training data.
+        region: the training problems; null if the model was not trained on problems.
+        vocabulary: for models that answer problems, the fixed tokens.
+        alphabet: for models that answer problems, the number of symbols of the training data.
+        tokens: for language models, all tokens.
         data: digest of the bytes of the data.
-        steps: steps of the training.
-        precision: of its products of matrices, if the recipe does not fix it.
-        versions: of the packages that trained it, by name.
+        steps: number of training steps.
+        precision: precision of matrix products in training, if the recipe does not fix it.
+        versions: versions of the packages that trained the model, by name.
         sha256: checksum of the weights.
         card_sha256: checksum of the other keys.
     """

@@ -1,4 +1,4 @@
-"""Encoder-decoders, which answer problems: embedding, Transformer, loss, and what they predict."""
+"""Encoder-decoders, which answer problems: embedding, Transformer, loss and predictions."""
 
 from __future__ import annotations
 
@@ -41,20 +41,20 @@ EMBEDDINGS: dict[str, Callable[..., Embedding]] = {
 }
 
 
-# Scores of attention that a batch of questions may have for each head: a gigabyte with four heads.
+# Most attention scores of a batch for each head: a gigabyte with four heads.
 MOST_SCORES = 2**26
-# Unfinished answers that are continued together: each keeps what it has read.
+# Most unfinished answers that are continued together. The memory of each is kept.
 MOST_ROWS = 1024
 
 
 class EncoderDecoder(Model):
     """A recipe's encoder-decoder for one vocabulary.
 
-    It accepts more symbols than it was trained on, as far as its embedding method does.
+    It accepts more symbols than in training if its embedding method does.
 
     Attributes:
-        alphabet: number of symbols in its training data.
-        region: problems that were drawn for them.
+        alphabet: number of symbols in the training data.
+        region: ranges of the training problems.
     """
 
     noun = "an encoder-decoder"
@@ -104,13 +104,13 @@ class EncoderDecoder(Model):
             self.loss = AdaCos(rows, vocabulary.pad, never, least)
 
     def _check_lengths(self) -> None:
-        """Raise LogicgenError where training problems are too long for the positions."""
+        """Raise LogicgenError if training problems are too long for the position encodings."""
         reward, tree = self.recipe.reward, self.network.encoder_positions == "tree"
         longest = max(self.region.length[1], reward.length[1] if reward and reward.length else 0)
         if tree and longest > (levels := self.transformer.tree.levels) + 1:
             raise LogicgenError(
                 f"training has problems of up to {longest} tokens, but tree"
-                f" positions of width {self.network.width} tell only {levels} levels apart: raise"
+                f" positions of width {self.network.width} distinguish only {levels} levels: raise"
                 " network.width, or choose other network.encoder_positions"
             )
         self._check_range(longest)
@@ -125,7 +125,7 @@ class EncoderDecoder(Model):
         if arities is None:
             raise LogicgenError(
                 f"network.encoder_positions: {self.network.encoder_positions!r} needs problems that"
-                f" are formulas; those of task {self.task_name} have no tree: choose 'sinusoidal',"
+                f" are formulas; problems of {self.task_name} have no tree: choose 'sinusoidal',"
                 " 'randomized', 'rotary', 'relative' or 'none'"
             )
         return torch.tensor([*(arities.get(token, 0) for token in self.vocabulary.fixed), 0])
@@ -140,7 +140,7 @@ class EncoderDecoder(Model):
     def new(cls, recipe: ModelRecipe, data: ProblemData) -> Self:
         assert data.region is not None
         model = cls(recipe, data.vocabulary, data.train.alphabet, data.task_name, data.region)
-        # Too few rows, or points.
+        # Fail now if there are too few rows, or too few different random parts.
         model.embedding.matrix(model.training_symbols, torch.Generator())
         return model
 
@@ -163,9 +163,10 @@ class EncoderDecoder(Model):
 
     @property
     def training_symbols(self) -> int:
-        """Return the symbol rows in training: all that can be trained, else the alphabet's.
+        """Return the number of symbol rows in training.
 
-        Fresh problems of a model that learns from verdicts may be over a larger alphabet.
+        These are all trained rows, if their number is fixed. Otherwise it is the number of symbols
+        of the training data, or of the new problems of a model that learns from verdicts.
         """
         reward = self.recipe.reward
         fresh = 0 if reward is None else (reward.symbols or self.region.symbols)[1]
@@ -190,7 +191,7 @@ class EncoderDecoder(Model):
         return [make_batch(split, rows[start : start + table.batch_size]) for start in starts]
 
     def training_loss(self, batch: Batch, generator: torch.Generator, measured: bool) -> Loss:
-        """Return the loss of a training batch; measured, with the accuracy of single tokens."""
+        """Return the loss of a training batch, and the accuracy of single tokens if `measured`."""
         batch, logits = self._logits(batch, generator)
         loss: Tensor = self.loss(logits, batch.targets)
         if not measured:
@@ -202,16 +203,16 @@ class EncoderDecoder(Model):
     def right_loss(
         self, batch: Batch, right: Tensor, generator: torch.Generator, measured: bool
     ) -> Loss:
-        """Return the loss of a batch in which several tokens may be right at each place.
+        """Return the loss of a batch in which several tokens may be right at each position.
 
-        right: bool (B, T, V), over the names of the batch; V symbols as in training. Measured, with
-        the share of places where the likeliest token is a right one.
+        right: bool (B, T, V), with the symbol names of the batch and V as in training.
+        measured: whether to add the share of positions at which the likeliest token is right.
         """
         if self.recipe.canonical:
             fixed = len(self.vocabulary)
             symbol = first_occurrence(batch.problems, fixed, self.training_symbols).symbol
             columns = torch.arange(fixed, device=right.device).expand(len(right), -1)
-            columns = torch.cat([columns, symbol + fixed], dim=1)  # (B, V), of each new name
+            columns = torch.cat([columns, symbol + fixed], dim=1)  # (B, V), old id of each new id
             right = right.gather(2, columns[:, None].expand(-1, right.shape[1], -1))
         batch, logits = self._logits(batch, generator)
         loss: Tensor = self.loss.any_of(logits, right)
@@ -222,9 +223,9 @@ class EncoderDecoder(Model):
         return Loss(loss, {"loss": loss, "token_accuracy": hit[real].float().mean()})
 
     def log_probabilities(self, batch: Batch, generator: torch.Generator) -> Tensor:
-        """Return the log-probability of each token of the answers (B, T), 0 of padding.
+        """Return the log-probability of each token of the answers (B, T), 0 for padding.
 
-        As answers are drawn, whether in training or not: without dropout, on rows of one draw.
+        They are computed as when answers are drawn: without dropout, with one draw of the rows.
         """
         training = self.training
         self.train(False)
@@ -234,7 +235,7 @@ class EncoderDecoder(Model):
         return found
 
     def _logits(self, batch: Batch, generator: torch.Generator) -> tuple[Batch, Tensor]:
-        """Return a batch as the network sees it, and the logits (B, T, V) of its answers."""
+        """Return the batch that the network reads, and the logits (B, T, V) of its answers."""
         batch = self.named(batch, self.training_symbols)
         anew = self.training and self.rows.drawn_by_sequence
         share = batch.share
@@ -270,13 +271,13 @@ class EncoderDecoder(Model):
             *("position_range", "shared_positions"),
         )
         check_same_keys(trained.network, self.network, keys, name)
-        # The scale of AdaCos starts anew, since it depends on the number of rows; but not where the
-        # first thing to do is to answer.
+        # The scale of AdaCos depends on the number of rows, so it starts anew. A model that learns
+        # from verdicts keeps it, because it begins by answering.
         without = () if self.recipe.learns == "accepted" else ("loss.scale",)
         load_start(self, self._start_weights(trained, name), name, without)
 
     def _start_weights(self, trained: EncoderDecoder, name: str) -> dict[str, Tensor]:
-        """Return a trained model's weights under the names of this one's."""
+        """Return a trained model's weights under the names that this model uses."""
         return dict(trained.state_dict())
 
     # -- used ---------------------------------------------------------------------------------
@@ -292,7 +293,7 @@ class EncoderDecoder(Model):
         return rows, seen
 
     def answerer(self, data: Dataset, called: str, votes: int | None = None) -> EncoderDecoder:
-        """Return the model: it answers problems. Raises LogicgenError where votes are asked for."""
+        """Return this model. Raises LogicgenError if `votes` is given."""
         if votes is not None:
             raise LogicgenError(
                 f"--votes: {called} is not a language model; leave it out, or let the solver choose"
@@ -306,7 +307,10 @@ class EncoderDecoder(Model):
         return self.recipe.canonical
 
     def predict(self, request: Request) -> list[list[Answer]]:
-        """Return at most `decoding.answers` answers to each problem: best first, or as drawn."""
+        """Return at most `decoding.answers` answers to each problem.
+
+        They are sorted by score after a beam search, and by order of drawing after sampling.
+        """
         problems, symbols, ensemble = request.problems, request.symbols, request.ensemble
         self._check_ensemble(ensemble)
         self._check_range(max(map(len, problems), default=0))
@@ -319,8 +323,8 @@ class EncoderDecoder(Model):
         naming = first_occurrence(self._padded(problems, symbols), len(self.vocabulary), symbols)
         numbers, names = naming.number.tolist(), naming.symbol.tolist()
         renamed = [tuple(self._renamed(p, n)) for p, n in zip(problems, numbers, strict=True)]
-        # Renamings of one problem are decoded once: then nothing can tell them apart, not even
-        # rounding, which depends on what else is in a batch.
+        # Renamings of a problem are decoded once. Rounding depends on the other problems of a
+        # batch, so it could otherwise make their answers differ.
         different = list(dict.fromkeys(renamed))
         answers = self._decoded(replace(request, problems=different), matrices)
         found = dict(zip(different, answers, strict=True))
@@ -330,16 +334,16 @@ class EncoderDecoder(Model):
         ]
 
     def most_together(self, symbols: int, tokens: int) -> int:
-        """Return how many problems of so many symbols and tokens may be read in one batch."""
+        """Return the most problems of these numbers of symbols and tokens for one batch."""
         return MOST_SCORES // tokens**2 or 1
 
     def check(self, symbols: int, ensemble: int = 1) -> None:
-        """Raise LogicgenError where there are no rows for so many symbols, or none to average."""
+        """Raise LogicgenError if there are too few rows for the symbols, or nothing to average."""
         self._check_ensemble(ensemble)
         self.inference_matrix(symbols, 0)
 
     def _check_range(self, tokens: int) -> None:
-        """Raise LogicgenError where there are no positions for problems of so many tokens."""
+        """Raise LogicgenError if there are too few positions for problems of `tokens` tokens."""
         most = self.network.position_range
         if most is not None and tokens + 1 > most:
             raise LogicgenError(
@@ -352,12 +356,12 @@ class EncoderDecoder(Model):
             method = self.rows.method
             raise LogicgenError(
                 f"an ensemble over a model without a random part: {method!r} draws nothing to"
-                " average over; leave the ensemble out, or train a model whose embedding does, such"
-                " as alpha-renaming or interchangeable"
+                " average over; leave the ensemble out, or train a model with a random embedding,"
+                " such as alpha-renaming or interchangeable"
             )
 
     def _renamed(self, ids: Sequence[int], names: Sequence[int]) -> list[int]:
-        """Return ids in which symbol k is called names[k]."""
+        """Return ids in which symbol k has the number names[k]."""
         fixed = len(self.vocabulary)
         return [fixed + names[i - fixed] if i >= fixed else i for i in ids]
 
@@ -388,12 +392,12 @@ class EncoderDecoder(Model):
                 several[row] = [
                     Answer(self._without_end(ids), score)
                     for ids, score in zip(answers, scores, strict=True)
-                    if ids[0] != self.vocabulary.pad  # there was no further answer
+                    if ids[0] != self.vocabulary.pad  # fewer answers were found
                 ]
         return several
 
     def named(self, batch: Batch, symbols: int) -> Batch:
-        """Return a batch as the network is to see it: canonically named, or not."""
+        """Return a batch as the network reads it, with canonical names if `canonical` is true."""
         if not self.recipe.canonical:
             return batch
         fixed = len(self.vocabulary)
@@ -410,12 +414,12 @@ class EncoderDecoder(Model):
 
     @torch.no_grad()
     def inference_matrix(self, symbols: int, embedding_seed: int) -> Tensor:
-        """Return the matrix (F + symbols, width) that belongs to an embedding seed."""
+        """Return the matrix (F + symbols, width) of an embedding seed."""
         generator = torch.Generator().manual_seed(embedding_seed)
         return self.embedding.matrix(symbols, generator)
 
     def _padded(self, problems: Sequence[Sequence[int]], symbols: int) -> Tensor:
-        """Return problems as the encoder reads them: each with `<end>`, padded; (B, S)."""
+        """Return problems as the encoder reads them, with `<end>` and padding, (B, S)."""
         rows = len(self.vocabulary) + symbols
         ids = ended(Ragged.of(problems), np.arange(len(problems)), self.vocabulary)
         if ids.max() >= rows:

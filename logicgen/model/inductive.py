@@ -1,9 +1,9 @@
-"""The inductive Transformer as a language model, and the grammar that its weights are.
+"""The inductive Transformer as a language model, and the grammar in its weights.
 
-Tokens are those of a corpus of sentences (`tasks/grammar_sentences.py`): `<end>`, `<start>`, then
-the words. What comes before the first word is certain, and so is what comes after as many words as
-there are layers. Where sentences may end before (`network.ends`), `<end>` is the network's last
-word, with which it is taught to fill them up.
+The tokens are the tokens of a corpus of sentences (`tasks/grammar_sentences.py`): `<end>`,
+`<start>`, then the words. The network predicts one word per layer. `<start>` before the first word
+and `<end>` after the last layer's word are certain. If sentences may have fewer words than layers
+(`network.ends`), `<end>` is a word of the network, which pads short sentences.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from logicgen.productions import NEGLIGIBLE, Grammar
 from logicgen.productions.random_grammar import START
 from logicgen.tokens import END, Tokens
 
-# How fast a start's running average of the loss follows its loss.
+# Weight of the newest loss in the running average of each start.
 FOLLOWING = 0.1
 
 
 class InductiveStarts(nn.Module):
-    """Random starts of one network that are trained side by side, of which the best predicts.
+    """Random starts of one network that are trained at once. The best start predicts.
 
-    Raises LogicgenError for tokens that are no corpus of sentences.
+    Raises LogicgenError if the tokens are not the tokens of a corpus of sentences.
     """
 
     losses: Tensor
@@ -41,8 +41,8 @@ class InductiveStarts(nn.Module):
         super().__init__()
         if tokens.texts[1:2] != (START,):
             raise LogicgenError(
-                "an inductive Transformer explains the sentences of a grammar, and these are no"
-                " such data: make some from a recipe of the task production"
+                "an inductive Transformer explains the sentences of a grammar, and these data have"
+                " no such sentences: make a data set from a recipe of the task production"
             )
         self.crispness = table.crispness
         self.ends = table.ends
@@ -69,45 +69,48 @@ class InductiveStarts(nn.Module):
         return LogWeights(*(each[self.best][None] for each in self.network.weights()))
 
     def grammar(self) -> Grammar:
-        """Return what the best start has learnt. Raises LogicgenError if it has perceptrons."""
+        """Return the grammar of the best start. Raises LogicgenError if it has perceptrons."""
         if not self.network.exact:
             raise LogicgenError(
                 "this model has perceptrons between its layers, so that its weights are no"
-                " grammar: train one with network.perceptron = 0"
+                " grammar: train a model with network.perceptron = 0"
             )
         with torch.no_grad():
             return as_grammar(self.weights(), 0, self.words)
 
     def check(self, length: int) -> None:
-        """Raise LogicgenError for training sentences that do not have a word for each layer."""
+        """Raise LogicgenError if training sentences do not have one word for each layer."""
         if length != self.network.positions:
             raise LogicgenError(
                 f"sentences have {length} words, and the model has {self.network.positions} layers,"
-                f" each of which explains one: set network.layers = {length} in the recipe"
+                f" each of which explains a word: set network.layers = {length} in the recipe"
             )
 
     def _words(self, tokens: Tensor) -> Tensor:
-        """Return (B, L) word ids of (B, L + 1) tokens. Raises LogicgenError for no sentences."""
+        """Return (B, L) word ids of (B, L + 1) tokens.
+
+        Raises LogicgenError if the tokens are not sentences that the network can read.
+        """
         words = tokens[:, 1:] - 2
         if self.ends:
-            over = tokens[:, 1:] <= Tokens.end  # the end, or nothing behind it
+            over = tokens[:, 1:] <= Tokens.end  # the end, or no token after it
             words = torch.where(over, len(self.words) - 1, words)
         if (tokens[:, 0] != 1).any() or (words < 0).any():
             raise LogicgenError(
-                f"a sentence is {START} and its words, and nothing behind them: begin with {START},"
-                " and where some have fewer words than others, set network.ends = true"
+                f"a sentence is {START} and its words, without any other token: begin with {START},"
+                " and if sentences differ in their number of words, set network.ends = true"
             )
         if words.shape[1] > self.network.positions:
             raise LogicgenError(
                 f"a sentence of {words.shape[1]} words: the model has {self.network.positions}"
-                " layers and explains as many words: set network.layers"
+                " layers, and each layer explains one word: set network.layers"
             )
         return words
 
     def loss(self, tokens: Tensor) -> Tensor:
-        """Return the mean cross-entropy in nats of (B, P + 1) tokens but the first, over starts.
+        """Return the mean cross-entropy of (B, P + 1) tokens except the first, in nats.
 
-        In evaluation it is that of the best start alone.
+        In training it is a mean over starts. In evaluation it is the value of the best start.
         """
         words = self._words(tokens)
         self.check(words.shape[1])
@@ -123,7 +126,7 @@ class InductiveStarts(nn.Module):
 
     @torch.no_grad()
     def log_probabilities(self, tokens: Tensor) -> Tensor:
-        """Return those of the token after each of (B, T), in nats: (B, T, V)."""
+        """Return the log-probabilities of the token after each of (B, T) tokens, (B, T, V)."""
         words = self._words(tokens)
         length, positions = words.shape[1], self.network.positions
         logs = tokens.new_full(
@@ -151,7 +154,7 @@ class InductiveModel(LanguageModel):
     @classmethod
     def new(cls, recipe: ModelRecipe, data: SequenceData) -> Self:
         model = super().new(recipe, data)
-        assert data.train.length is not None  # sentences stand in rows
+        assert data.train.length is not None  # each row is a sentence
         model.network.check(data.train.length - 1)
         return model
 
@@ -159,10 +162,10 @@ class InductiveModel(LanguageModel):
         return self.network.loss(batch.tokens)
 
     def reader(self, seeds: Sequence[int], count: int | None = None) -> Reader:
-        """Return a function that reads a text for each seed bit by bit.
+        """Return a function that reads a text for each seed in parts.
 
-        It reads all words again: a sentence has one for each layer, and each changes what all
-        units are believed to be.
+        It reads all words again for each new word, because each word changes the beliefs about all
+        units.
         """
         self.check(count or len(self.tokens))
         return reading_again(self.network.log_probabilities)
@@ -172,9 +175,9 @@ class InductiveModel(LanguageModel):
 
 
 def ambiguity(weights: LogWeights) -> Tensor:
-    """Return (S,) the entropy of a word's unit given the word, in nats, mean over layers.
+    """Return the entropy of a word's unit given the word, in nats, as a mean over layers, (S,).
 
-    0 where no two units of a layer that are ever on share a word.
+    It is 0 if no two units of a layer emit the same word. Units that are never on do not count.
     """
     reach, found = weights.start.exp(), []
     for layer in range(weights.tokens.shape[1]):
@@ -187,13 +190,13 @@ def ambiguity(weights: LogWeights) -> Tensor:
 
 
 def _surprise(probabilities: Tensor) -> Tensor:
-    """Return -p log p; at 0 it is 0 with gradient 0."""
+    """Return -p log p, which is 0 with gradient 0 at p = 0."""
     none = probabilities == 0
     return -probabilities * torch.where(none, torch.ones_like(probabilities), probabilities).log()
 
 
 def as_grammar(weights: LogWeights, student: int, words: tuple[str, ...]) -> Grammar:
-    """Return the grammar that the weights of a student are."""
+    """Return the grammar in the weights of a student."""
     start, tokens, below = (each[student].detach().double().exp().cpu().numpy() for each in weights)
     return named(
         Grammar(
@@ -210,19 +213,19 @@ def as_grammar(weights: LogWeights, student: int, words: tuple[str, ...]) -> Gra
 
 
 def named(grammar: Grammar) -> Grammar:
-    """Return the grammar with each unit named after a word it says at least half of the time.
+    """Name each unit after the word that it emits with a probability of at least one half.
 
-    Other units, and those that never are on, keep their names; of units that say the same word,
-    the later ones get a number.
+    Other units, and units that are never on, keep their names. If several units emit the same word,
+    later units get a number.
     """
     units = []
     for layer, names in enumerate(grammar.units):
         taken = set(names)
         found: list[str] = []
         for number, name in enumerate(names):
-            said = grammar.tokens[layer][:, number]
-            word = grammar.words[int(said.argmax())]
-            if said.max() >= 0.5 and grammar.reach[layer][number] > NEGLIGIBLE and ":" not in word:
+            words = grammar.tokens[layer][:, number]
+            word = grammar.words[int(words.argmax())]
+            if words.max() >= 0.5 and grammar.reach[layer][number] > NEGLIGIBLE and ":" not in word:
                 tries = itertools.chain([word], (f"{word}~{turn}" for turn in itertools.count(2)))
                 name = next(each for each in tries if each not in taken)
                 taken.add(name)

@@ -1,4 +1,4 @@
-"""The class of each kind of model: the one place that knows them all. Also the mask of a task."""
+"""The class of each kind of model, and the grammar mask of a task."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ MODELS: dict[str, type[Model]] = {
 
 
 def training_data(recipe: ModelRecipe, data: Dataset | Corpus) -> AnyData:
-    """Return the training part of data as a model of the recipe wants it.
+    """Return the training data for a model of the recipe.
 
-    Raises LogicgenError where there is none, and for data that such a model cannot be trained on.
+    Raises LogicgenError if there are no training data, or if such a model cannot use them.
     """
     return MODELS[recipe.kind].training_data(recipe, data)
 
 
 def new_model(recipe: ModelRecipe, data: AnyData) -> Model:
-    """Return a model with new weights, of torch's global generator.
+    """Return a model with new weights, drawn from torch's global generator.
 
-    Raises LogicgenError where the data do not fit the recipe.
+    Raises LogicgenError if the data do not fit the recipe.
     """
     return MODELS[recipe.kind].new(recipe, data)
 
 
 def model_of_card(card: dict[str, Any]) -> Model:
-    """Return a model with new weights, as a checkpoint's card says, whatever version wrote it."""
+    """Return a model of a checkpoint's card, with new weights."""
     recipe = ModelRecipe.model_validate(card["recipe"])
     return MODELS[recipe.kind].of_card(recipe, card)
 

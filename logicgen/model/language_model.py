@@ -1,4 +1,4 @@
-"""Models that predict the next token of a sequence: language models, of any kind of network."""
+"""Language models, which predict the next token of a sequence, with any kind of network."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ class LanguageModel(Model):
 
     @property
     def random(self) -> bool:
-        """Return whether what it predicts depends on what is drawn for each sequence."""
+        """Return whether predictions depend on random rows of each sequence."""
         return False
 
     @property
     def any_tokens(self) -> bool:
-        """Return whether no weight belongs to a token, so that it takes any number of them."""
+        """Return whether the model accepts any number of tokens: no weight belongs to a token."""
         return False
 
     # -- made ---------------------------------------------------------------------------------
@@ -83,7 +83,7 @@ class LanguageModel(Model):
 
     @property
     def context(self) -> int:
-        """Return the tokens of a training sequence; 256 where the recipe does not say."""
+        """Return the number of tokens of a training sequence (256 if the recipe has no context)."""
         table = self.recipe.training
         return 256 if table is None or table.context is None else table.context
 
@@ -111,11 +111,11 @@ class LanguageModel(Model):
         return {"validation_loss": self.sequence_loss(batch, generator)}
 
     def start_from(self, trained: LanguageModel, name: str) -> None:
-        """Take over the weights of a trained language model. Random rows fit any tokens."""
+        """Load the weights of a trained language model. Random rows fit any tokens."""
         if not self.any_tokens and trained.tokens != self.tokens:
             raise LogicgenError(
                 f"{name}: was trained with other tokens, for which it has rows: start from a model"
-                " of the same tokens, or a lexinvariant one"
+                " of the same tokens, or from a lexinvariant model"
             )
         check_same_keys(trained.recipe.network, self.recipe.network, ("heads", "positions"), name)
         load_start(self, dict(trained.state_dict()), name)
@@ -123,69 +123,72 @@ class LanguageModel(Model):
     # -- used ---------------------------------------------------------------------------------
 
     def answerer(self, data: Dataset, called: str, votes: int | None = None) -> PromptedModel:
-        """Return the model with the problems of a data set as its prompts."""
+        """Return an answerer that uses the problems of a data set as prompts."""
         return PromptedModel(self, data, votes or 1)
 
     def check(self, count: int) -> None:
-        """Raise LogicgenError where it cannot be used with so many tokens."""
+        """Raise LogicgenError if the model cannot be used with `count` tokens."""
         if count != len(self.tokens) and not self.any_tokens:
             embedding = self.recipe.embedding
             method = embedding.method if embedding else self.recipe.kind
             raise LogicgenError(
                 f"{count} tokens are asked for, but the model knows {len(self.tokens)} and is"
-                f" {method}: only a lexinvariant one takes any number"
+                f" {method}: only a lexinvariant model takes any number"
             )
 
     def check_same_tokens(self, corpus: Corpus, called: str) -> None:
-        """Raise LogicgenError, naming the model as `called`, where a corpus has other tokens."""
+        """Raise LogicgenError if a corpus has other tokens.
+
+        called: the model's name in messages.
+        """
         if self.tokens != corpus.tokens:
             raise LogicgenError(
                 f"{called} was trained with {len(self.tokens)} tokens of {self.task_name}, and"
-                f" {corpus.folder} has {len(corpus.tokens)} others: evaluate it on the corpus it"
-                " was trained on, or one of the same recipe (ciphers: of the same [corpus.text])"
+                f" {corpus.folder} has {len(corpus.tokens)} other tokens: evaluate it on a corpus"
+                " of the same recipe (for ciphers: the same [corpus.text])"
             )
 
     def log_probabilities(
         self, tokens: Tensor, seeds: Sequence[int] | None = None, count: int | None = None
     ) -> Tensor:
-        """Return those of the token after each of (B, T), in nats: (B, T, V).
+        """Return the log-probabilities of the token after each of (B, T) tokens, (B, T, V).
 
-        seeds: of the rows of each sequence, where they are drawn; 0 to B - 1 if not given.
-        count: V, where it is not that of training. Raises LogicgenError where rows are trained.
+        seeds: the seed of each sequence's random rows; 0 to B - 1 if not given.
+        count: V, if it differs from training. Raises LogicgenError if rows are trained.
         """
         self.check(count or len(self.tokens))
         found: Tensor = self.network.log_probabilities(tokens.to(self.device))
         return found
 
     def cache_share(self, tokens: Tensor, seeds: Sequence[int]) -> Tensor | None:
-        """Return the share (B, T) that a cache has in what is expected; None if there is none.
+        """Return the share (B, T) of the cache in the predictions; None without a cache.
 
-        seeds: of the rows of each sequence.
+        seeds: the seed of each sequence's random rows.
         """
         return None
 
     @abstractmethod
     def reader(self, seeds: Sequence[int], count: int | None = None) -> Reader:
-        """Return a function that reads a text for each seed bit by bit.
+        """Return a function that reads a text for each seed in parts.
 
         seeds, count: see `log_probabilities`.
         """
 
     def check_hidden(self, layer: int | None, called: str) -> None:
-        """Raise LogicgenError where there are no hidden states after such a layer."""
+        """Raise LogicgenError if the model has no hidden states after this layer."""
         raise LogicgenError(
             f"{called} is {self.noun}, which has no hidden states to probe: give a Transformer or a"
             " recurrent network"
         )
 
     def hidden_shape(self) -> tuple[int, int]:
-        """Return after how many layers there are hidden states, and their width."""
+        """Return the number of layers with hidden states, and their width."""
         raise TypeError(f"{self.noun} has no hidden states")
 
     def hidden_states(self, tokens: np.ndarray, seeds: Sequence[int]) -> list[Tensor]:
-        """Return those behind each of (B, T) tokens, (B, T, width), after each layer.
+        """Return the hidden states after each layer, (B, T, width) each, for (B, T) tokens.
 
-        seeds: of the rows of each sequence.
+        seeds: the seed of each sequence's random rows.
         """
         raise TypeError(f"{self.noun} has no hidden states")
 
@@ -248,7 +251,7 @@ class NeuralLanguageModel(LanguageModel):
         return self.network.reader(self.network.rows.seeded(seeds, count), len(seeds))
 
     def trained_rows(self, data: SequenceData, called: str) -> tuple[Tensor, np.ndarray]:
-        """Return the rows as `Model` says; symbols are here all tokens."""
+        """Return the trained rows, as `Model.trained_rows`. All tokens count as symbols."""
         rows = self.network.rows
         if rows.trained is None or rows.random:
             return super().trained_rows(data, called)
@@ -261,9 +264,10 @@ class NeuralLanguageModel(LanguageModel):
         if layer is None:
             return
         if self.table.architecture != "transformer":
-            what = "recurrent" if self.table.architecture == "elman" else "a neural n-gram model"
+            elman = self.table.architecture == "elman"
+            network = "recurrent" if elman else "a neural n-gram model"
             raise LogicgenError(
-                f"layer {layer}: {called} is {what}: leave it out, the last is used"
+                f"layer {layer}: {called} is {network}: leave it out, the last is used"
             )
         if layer not in range(1, self.table.layers + 1):
             raise LogicgenError(f"layer {layer}: {called} has layers 1 to {self.table.layers}")

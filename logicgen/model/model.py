@@ -1,6 +1,6 @@
-"""The one protocol of a model: what training, saving, scoring and decoding need of any kind.
+"""The interface of all models, for training, saving, scoring and decoding.
 
-Each kind of network (`recipe.py`) has one class that implements it:
+Each kind of network (`recipe.py`) has a class that implements it:
 
     encoder-decoder     encoder_decoder.py
     symbol-invariant    symbol_invariant.py
@@ -9,8 +9,8 @@ Each kind of network (`recipe.py`) has one class that implements it:
     n-gram              ngrams.py
     text-n-gram         ngrams.py
 
-Nothing outside asks which class a model has: what a kind cannot do, its method refuses in a
-sentence for people.
+Other packages do not ask for the class of a model. If a kind does not support a method, the method
+raises LogicgenError with an explanation for users.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ AnyData = TrainingData[Any, Any]
 
 
 class Loss(NamedTuple):
-    """The loss of a training batch, and what is logged of the batch, by name."""
+    """The loss of a training batch, and its logged measures by name."""
 
     value: Tensor
     measures: dict[str, Tensor]
 
 
 class Answer(NamedTuple):
-    """Ids without markers, and the score that decoding gave them (`Decoded`)."""
+    """The ids of an answer without markers, and its score (see `DecodedAnswers`)."""
 
     ids: list[int]
     score: float
@@ -55,17 +55,17 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True)
 class Request:
-    """Problems, and how they are to be answered.
+    """Problems, and the settings for answering them.
 
     Attributes:
-        problems: ids of each.
-        symbols: symbol rows to make; more than the problems' highest symbol number.
-        embedding_seed: of whatever the embedding draws at random, once for the whole request.
-        max_length: tokens an answer may have. An answer that did not end by then has one more.
-        grammar: the mask under which answers parse; any token may follow any if None.
-        decoding: how answers are found, and how many.
-        ensemble: average the probabilities of so many draws of the embedding. Those of different
-            embedding seeds have none in common.
+        problems: the ids of each problem.
+        symbols: number of symbol rows; it must exceed the highest symbol number of the problems.
+        embedding_seed: seed of the embedding's random rows, which are drawn once for the request.
+        max_length: most tokens of an answer. An answer that did not end has one more token.
+        grammar: the mask under which answers parse; without it all tokens are allowed.
+        decoding: the decoding method, with the number of answers.
+        ensemble: number of draws of the embedding over which probabilities are averaged. Different
+            embedding seeds use different draws.
         batch_size: most problems that an encoder-decoder reads at a time.
     """
 
@@ -83,10 +83,10 @@ class Answerer(Protocol):
     """A model that answers the problems of a data set.
 
     Attributes:
-        alphabet: symbols in its training problems.
-        canonical: whether renamings of one problem are answered as one.
-        votes: answers drawn to a problem, of which the most frequent is given.
-        trained_on_task: whether it was trained on problems of this task.
+        alphabet: number of symbols in the training problems.
+        canonical: whether renamings of a problem are decoded only once.
+        votes: number of answers drawn to a problem, of which the most frequent is returned.
+        trained_on_task: whether the model was trained on problems of this task.
     """
 
     task_name: str
@@ -106,20 +106,20 @@ class Answerer(Protocol):
     def trained_on_task(self) -> bool: ...
 
     def check(self, symbols: int, ensemble: int = 1) -> None:
-        """Raise LogicgenError where it cannot answer problems with so many symbols."""
+        """Raise LogicgenError if the model cannot answer problems of this number of symbols."""
 
     def predict(self, request: Request) -> list[list[Answer]]:
         """Return at most `decoding.answers` different answers to each problem, in order."""
 
 
 class Model(nn.Module, ABC):
-    """A model made from a recipe. New weights come from torch's global generator.
+    """A model made from a recipe. New weights are drawn from torch's global generator.
 
     Attributes:
-        noun: what a model of this kind is called in messages.
-        region: problems it was trained on; None where it was trained on no problems.
-        several_devices: whether it can be trained on more than one at once.
-        precision: in which it was trained (`ModelCard.precision`); None if this is not known.
+        noun: the name of this kind of model in messages.
+        region: ranges of its training problems; None if it was not trained on problems.
+        several_devices: whether it can be trained on several devices at once.
+        precision: the precision of its training (`ModelCard.precision`); None if unknown.
     """
 
     noun: ClassVar[str]
@@ -134,23 +134,23 @@ class Model(nn.Module, ABC):
     @classmethod
     @abstractmethod
     def training_data(cls, recipe: ModelRecipe, data: Dataset | Corpus) -> AnyData:
-        """Return the training part of data as such a model wants it.
+        """Return the training data for a model of this kind.
 
-        Raises LogicgenError where there is none, and for data it cannot be trained on.
+        Raises LogicgenError if there are no training data, or if the model cannot use them.
         """
 
     @classmethod
     @abstractmethod
     def new(cls, recipe: ModelRecipe, data: AnyData) -> Self:
-        """Return a model with new weights. Raises LogicgenError where the data do not fit."""
+        """Return a model with new weights. Raises LogicgenError if the data do not fit."""
 
     @classmethod
     @abstractmethod
     def of_card(cls, recipe: ModelRecipe, card: dict[str, Any]) -> Self:
-        """Return a model with new weights, as a checkpoint's card says."""
+        """Return a model of a checkpoint's card, with new weights."""
 
     def card(self) -> dict[str, Any]:
-        """Return what a checkpoint says of the model, as JSON has it."""
+        """Return the description of the model for a checkpoint's card, as JSON."""
         return {
             "recipe": self.recipe.model_dump(exclude_none=True),
             "task": self.task_name,
@@ -174,12 +174,12 @@ class Model(nn.Module, ABC):
 
     @abstractmethod
     def validation_batches(self, data: AnyData) -> list[Any]:
-        """Return the same held-out batches every time."""
+        """Return the held-out batches, which are always the same."""
 
     def shared(self, batch: Any, rank: Rank) -> Any:
-        """Return what one of several devices learns from a training batch.
+        """Return one device's part of a training batch.
 
-        Only of a model with `several_devices`.
+        Only models with `several_devices` implement this.
         """
         raise NotImplementedError
 
@@ -187,33 +187,35 @@ class Model(nn.Module, ABC):
     def training_loss(self, batch: Any, generator: torch.Generator, measured: bool) -> Loss:
         """Return the loss of a training batch.
 
-        generator: of random rows of the embedding, on the CPU.
-        measured: whether the batch is logged.
+        generator: a CPU generator for random rows of the embedding.
+        measured: whether to return measures for the logs.
         """
 
     @abstractmethod
     def validate(self, batch: Any, data: AnyData) -> dict[str, Tensor]:
-        """Return what is logged of a held-out batch."""
+        """Return the logged measures of a held-out batch."""
 
     @abstractmethod
     def start_from(self, trained: Any, name: str) -> None:
-        """Take over the weights of a trained model, which is called `name` in messages.
+        """Load the weights of a trained model.
 
-        trained: a model that is used alike: one that answers problems, or a language model.
-        Raises LogicgenError, naming a key or a weight, where the two do not fit together.
+        trained: a model of the same use: it answers problems, or it is a language model.
+        name: the trained model's name in messages.
+
+        Raises LogicgenError, with the name of a key or weight, if the models do not fit together.
         """
 
     def learn_once(self, pieces: Iterable[Any]) -> None:
-        """Learn from all training data at once, where a recipe has no training steps."""
+        """Learn from all training data at once, for kinds without training steps."""
         raise TypeError(f"{self.noun} is trained in steps")
 
     # -- used ---------------------------------------------------------------------------------
 
     def trained_rows(self, data: AnyData, called: str) -> tuple[Tensor, np.ndarray]:
-        """Return the trained rows of symbols, (R, width), to read or to change in place.
+        """Return the trained rows of symbols, (R, width), and which occur in training, bool (R,).
 
-        With them bool (R,): which symbols occur in the training part of data. Raises LogicgenError
-        where no trained row belongs to one symbol.
+        The rows may be changed in place. Raises LogicgenError if the model has no trained row for
+        each symbol.
         """
         raise LogicgenError(
             f"{called}: no trained row belongs to one symbol; give a model whose embedding.method"
@@ -222,36 +224,39 @@ class Model(nn.Module, ABC):
 
     @abstractmethod
     def answerer(self, data: Dataset, called: str, votes: int | None = None) -> Answerer:
-        """Return what answers the problems of a data set.
+        """Return an object that answers the problems of a data set.
 
-        votes: answers drawn to a problem by a language model, of which the most frequent counts.
-        Raises LogicgenError where the model cannot read the problems, or cannot vote.
+        votes: number of answers that a language model draws to a problem. The most frequent answer
+            counts.
+
+        Raises LogicgenError if the model cannot read the problems, or cannot vote.
         """
 
     def grammar(self, called: str) -> Grammar:
-        """Return the grammar that the weights are. Raises LogicgenError where they are none."""
+        """Return the grammar in the weights of an inductive Transformer.
+
+        Raises LogicgenError for other models.
+        """
         raise LogicgenError(f"{called}: not an inductive Transformer: its weights are no grammar")
 
 
 def find_device(name: str) -> torch.device:
-    """Return the device that `auto`, `cpu` or `cuda` means here.
-
-    Raises LogicgenError where there is none.
-    """
+    """Return the device for `auto`, `cpu` or `cuda`. Raises LogicgenError if it is missing."""
     if name not in ("auto", "cpu", "cuda"):
         raise LogicgenError(f"no device is called {name!r}: use auto, cpu or cuda")
     if name == "cuda" and not torch.cuda.is_available():
         raise LogicgenError(
-            "there is no CUDA device that this PyTorch can use: use --device cpu, or install a CUDA"
-            " build of PyTorch (https://pytorch.org/get-started) on a machine with an NVIDIA GPU"
+            "this PyTorch finds no CUDA device: use --device cpu, or install a CUDA build of"
+            " PyTorch (https://pytorch.org/get-started) on a machine with an NVIDIA GPU"
         )
     return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")
 
 
 def check_same_keys(trained: object, new: object, keys: Sequence[str], name: str) -> None:
-    """Raise LogicgenError where two networks differ in keys that no weight shows.
+    """Raise LogicgenError if two networks differ in keys that do not change the weights' sizes.
 
-    trained, new: the `[network]` tables. name: what the trained model is called.
+    trained, new: the `[network]` tables.
+    name: the trained model's name in messages.
     """
     for key in keys:
         theirs, ours = (getattr(table, key, None) for table in (trained, new))
@@ -266,17 +271,18 @@ def check_same_keys(trained: object, new: object, keys: Sequence[str], name: str
 def load_start(
     model: nn.Module, weights: dict[str, Tensor], name: str, without: Sequence[str] = ()
 ) -> None:
-    """Load weights into a new model, once their names and sizes are those of its own.
+    """Load weights into a new model, after a check of their names and sizes.
 
-    without: names that are not taken over.
-    Raises LogicgenError, naming a weight, where they differ.
+    without: names of weights that are not loaded.
+
+    Raises LogicgenError, with the name of a weight, if names or sizes differ.
     """
     weights = {key: value for key, value in weights.items() if key not in without}
     wanted = {key: value for key, value in model.state_dict().items() if key not in without}
     for key in sorted(weights.keys() ^ wanted.keys()):
         raise LogicgenError(
             f"{name}: {'lacks' if key in wanted else 'has'} {key}, so its recipe is another kind of"
-            " model: start from one with the same embedding, positions and layers"
+            " model: start from a model with the same embedding, positions and layers"
         )
     for key, value in wanted.items():
         if weights[key].shape != value.shape:

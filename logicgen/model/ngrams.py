@@ -1,31 +1,32 @@
-"""n-grams: of tokens, counted in training sequences, and of a text itself.
+"""n-gram models: counts of training sequences (`NGram`), or of the text that is read (`TextNGram`).
 
-Those of tokens are smoothed after Witten and Bell. What follows a context h of n - 1 tokens is
-counted, and trusted as far as few different things followed it:
+`NGram` counts the tokens w after each context h of n - 1 tokens in the training sequences, and
+smooths the counts after Witten and Bell:
 
     p(w | h) = (c(h w) + d(h) p(w | h without its first token)) / (c(h) + d(h))
 
-with d(h) the number of different tokens after h, and the uniform distribution behind the empty
-context. (`automata/ngram_automaton.py` has n-grams with additive smoothing, which are
-automata.) Source: Witten, Bell, The Zero-Frequency Problem (1991); in this recursive form Chen,
-Goodman, An Empirical Study of Smoothing Techniques for Language Modeling (1998).
+Here d(h) is the number of different tokens after h. The distribution below the empty context is
+uniform. (`automata/ngram_automaton.py` has n-grams with additive smoothing, which are automata.)
+Source: Witten, Bell, The Zero-Frequency Problem (1991); in this recursive form Chen, Goodman, An
+Empirical Study of Smoothing Techniques for Language Modeling (1998).
 
-Those of a text know what followed what in it, and no language. They are the control beside a
-lexinvariant model, which is told as little about its tokens. Only where it is better does it say
-more than that something occurred before. What follows a context h of n - 1 tokens is counted in the
-text so far, and either
+`TextNGram` knows only the text that it reads, and no language. It is the baseline for lexinvariant
+models, which know equally little about their tokens. A lexinvariant model uses more than repetition
+only if it is better than this baseline. The tokens after a context h of n - 1 tokens are counted in
+the text read before. The counts are used in one of two ways:
 
 - `fitted`: mixed with the shorter context's probabilities, p(w | h) =
   (max(c(h w) - a, 0) + (b + a d(h)) p(w | h without its first token)) / (c(h) + b), with d(h) the
-  number of different tokens after h, the uniform distribution behind the empty context, and an a
-  and a b for each n that fit the training texts best. Source: Chen, Goodman, An Empirical Study of
+  number of different tokens after h, the uniform distribution below the empty context, and numbers
+  a and b for each n that fit the training texts best. Source: Chen, Goodman, An Empirical Study of
   Smoothing Techniques for Language Modeling (1998); Teh, A Hierarchical Bayesian Language Model
   Based on Pitman-Yor Processes (2006);
-- `ppm`: from the longest context that occurred, each token w with (2 c(h w) - 1) / 2 c(h), what is
-  left to the next shorter one, in which tokens of longer ones no longer count: PPM, method D, with
-  exclusion. Source: Howard, Vitter, Practical Implementations of Arithmetic Coding (1992).
+- `ppm`: PPM, method D, with exclusion. The longest context that occurred before gives each token w
+  the probability (2 c(h w) - 1) / 2 c(h). The remaining probability goes to the next shorter
+  context, which excludes tokens that followed a longer context. Source: Howard, Vitter, Practical
+  Implementations of Arithmetic Coding (1992).
 
-Renaming tokens renames what is predicted: both are lexinvariant.
+Renaming tokens renames the predictions: both are lexinvariant.
 """
 
 from __future__ import annotations
@@ -43,12 +44,12 @@ from logicgen.model.recipe import NGramTable, TextNGramTable
 from logicgen.nn.generation import Reader, reading_again
 from logicgen.tokens import NOTHING
 
-# Numbers in the largest table of counts: half a gigabyte. A number is below 2^31.
+# Most numbers in a table of counts: half a gigabyte of int32.
 MOST = 2**27
 
 
 class NGram(nn.Module):
-    """Counts of up to `order` tokens, V different ones."""
+    """Counts of n-grams of up to `order` tokens, for V different tokens."""
 
     counts_1: Tensor
 
@@ -66,7 +67,7 @@ class NGram(nn.Module):
             self.register_buffer(f"counts_{n}", counts)
 
     def count(self, tokens: Tensor) -> None:
-        """Count the n-grams of (B, T) tokens, ended by `NOTHING`."""
+        """Count the n-grams of (B, T) tokens, padded with `NOTHING`."""
         for n in range(1, self.order + 1):
             if tokens.shape[1] < n:
                 break
@@ -87,7 +88,7 @@ class NGram(nn.Module):
 
     @torch.no_grad()
     def log_probabilities(self, tokens: Tensor) -> Tensor:
-        """Return those of the token after each of (B, T), in nats: (B, T, V)."""
+        """Return the log-probabilities of the token after each of (B, T) tokens, (B, T, V)."""
         batch, length = tokens.shape
         known = tokens.clamp(min=0)
         shape = batch, length, self.tokens
@@ -110,7 +111,7 @@ class NGram(nn.Module):
         return found.log()
 
     def reader(self, sequences: int) -> Reader:
-        """Return a function that reads so many texts bit by bit; it keeps n - 1 tokens of each."""
+        """Return a function that reads texts in parts, and keeps n - 1 tokens of each text."""
         known = torch.zeros(sequences, 0, dtype=torch.int64, device=self.counts_1.device)
 
         def read_on(tokens: Tensor, of: Tensor | None = None) -> Tensor:
@@ -123,7 +124,7 @@ class NGram(nn.Module):
 
 
 class NGramModel(LanguageModel):
-    """Smoothed counts of the training sequences, which are learnt at once."""
+    """A language model of smoothed counts, which learns all training sequences at once."""
 
     noun = "an n-gram"
     network: NGram
@@ -141,16 +142,16 @@ class NGramModel(LanguageModel):
         return self.network.reader(len(seeds))
 
 
-# Tokens of training texts, which two numbers for each n need at most, and of each text.
+# Tokens that are enough to fit two numbers for each n: in all texts, and in each text.
 FITTED_ON, EACH = 2**16, 512
-# Numbers in (texts, places, places) that are made at a time.
+# Most numbers in an array (texts, places, places).
 AT_A_TIME = 2**24
 FIT_STEPS = 400
 FIT_RATE = 0.1
 
 
 class TextNGram(nn.Module):
-    """Counts of up to `order` tokens in the text that is read; only the smoothing is learnt."""
+    """Counts of up to `order` tokens in the text that is read. Only the smoothing is learned."""
 
     strength: Tensor
     discount: Tensor
@@ -158,12 +159,15 @@ class TextNGram(nn.Module):
     def __init__(self, order: int, smoothing: str) -> None:
         super().__init__()
         self.order, self.smoothing = order, smoothing
-        # Of n-grams of 1, 2, ... tokens: b and a of the formula above
+        # b and a of the formula above, for n-grams of 1, 2, ... tokens
         self.register_buffer("strength", torch.ones(order))
         self.register_buffer("discount", torch.zeros(order))
 
     def learn(self, batches: Iterable[Tensor], tokens: int) -> None:
-        """Fit the smoothing to the first of (B, T) texts of `tokens` different tokens."""
+        """Fit the smoothing to the first texts of the batches (B, T).
+
+        tokens: V, the number of different tokens.
+        """
         if self.smoothing != "fitted":
             return
         seen: list[Tensor] = []
@@ -187,10 +191,10 @@ class TextNGram(nn.Module):
 
     @torch.no_grad()
     def chosen(self, texts: Tensor, tokens: int) -> Tensor:
-        """Return the log-probability in nats of each token but the first, (B, T - 1).
+        """Return the log-probability in nats of each token except the first, (B, T - 1).
 
-        Those of other tokens are not computed, which takes long where there are many of them. What
-        stands where a text has ended has no meaning.
+        This is faster than `log_probabilities`, which computes all V tokens. Values after the end
+        of a text have no meaning.
         """
         if self.smoothing == "ppm":
             return self._chosen_by_escapes(texts, tokens)[:, 1:].log()
@@ -198,36 +202,39 @@ class TextNGram(nn.Module):
         return _mixed(counts, self.strength.double(), self.discount.double(), tokens)[:, 1:].log()
 
     def _places(self, texts: Tensor) -> Iterator[Tensor]:
-        """Yield, for n = 1, 2, ..., which earlier places follow the same n - 1 tokens as a place.
+        """Yield for n = 1, 2, ... which earlier places follow the same n - 1 tokens as a place.
 
-        texts: (B, T). Each: (B, T, T) bool, at [b, p, j] whether j is before p and so.
+        texts: (B, T).
+
+        Each result is bool (B, T, T). Entry [b, p, j] is True if place j is before place p and both
+        follow the same n - 1 tokens.
         """
         length = texts.shape[1]
         before = torch.ones(length, length, dtype=torch.bool, device=texts.device).tril(-1)
         same = before & (texts != NOTHING)[:, None, :]
         alike = _alike(texts)
         for back in range(self.order):
-            if back:  # one more token further back; before the text is nothing
+            if back:  # compare one more token; places without this token do not match
                 kept = max(0, length - back)
                 gone = length - kept
                 same = same & F.pad(alike[:, :kept, :kept], (gone, 0, gone, 0))
             yield same
 
     def _of_targets(self, texts: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-        """Yield, for n = 1, 2, ..., c(h w), c(h), d(h) of the token w at each place of (B, T)."""
+        """Yield for n = 1, 2, ... c(h w), c(h) and d(h) of the token w at each place of (B, T)."""
         alike = _alike(texts)
         for same in self._places(texts):
             own = _count(same & alike)
-            # Different tokens are those that occurred for the first time in this context.
+            # Count different tokens by their first occurrences in this context.
             different = _count(same & (own == 0)[:, None, :])
             yield own, _count(same), different
 
     def _chosen_by_escapes(self, texts: Tensor, tokens: int) -> Tensor:
-        """Return what `_by_escapes` says of the token at each place, (B, T)."""
+        """Return the PPM probability of the token at each place, (B, T), as `_by_escapes` does."""
         alike = _alike(texts)
         found = torch.zeros(texts.shape, dtype=torch.float64, device=texts.device)
         left = torch.ones_like(found)
-        # Whether a longer context had the token at [b, p, j], and that at p itself.
+        # Whether the token at j ([b, p, j]) or at p ([b, p]) followed a longer context.
         gone, own_gone = torch.zeros_like(alike), torch.zeros_like(texts, dtype=torch.bool)
         for same in reversed(list(self._places(texts))):
             own = _count(same & alike)
@@ -239,32 +246,34 @@ class TextNGram(nn.Module):
             left = torch.where(total > 0, left * different / (2 * total).clamp(min=1), left)
             gone = gone | _occurring(here, texts, alike, tokens)
             own_gone = own_gone | (own > 0)
-        # Every token of the text is in the empty context, the last one.
+        # The last context is empty, and contains every token of the text.
         new = tokens - _count(same & (own == 0)[:, None, :])
         found += torch.where(own_gone, 0.0, left / new.clamp(min=1))
         return torch.where(new > 0, found, found / (1 - left))
 
     def _counts(self, texts: Tensor, tokens: int) -> Iterator[Tensor]:
-        """Yield, for n = 1, 2, ..., how often each token has followed the last n - 1 in a text.
+        """Yield for n = 1, 2, ... how often each token has followed the last n - 1 tokens.
 
-        texts: (B, T). Each: (B, T, V) float, of what was read up to and with a place.
+        texts: (B, T).
+
+        Each result is float (B, T, V). It counts the text up to and including each place.
         """
         once = F.one_hot(texts.clamp(min=0), tokens).float() * (texts != NOTHING)[..., None]
         yield once.cumsum(1)
-        following = F.pad(once[:, 1:], (0, 0, 0, 1))  # the token behind each place
+        following = F.pad(once[:, 1:], (0, 0, 0, 1))  # the token after each place
         length = texts.shape[1]
         alike = texts[:, :, None] == texts[:, None, :]  # (B, T, T): places with equal tokens
         same = alike & torch.ones(length, length, device=texts.device).tril(-1).bool()
         for shift in range(1, self.order):
             yield same.float() @ following
-            # The same place of both contexts, one token further back; before the text is nothing.
+            # Compare one more token of both contexts; places without this token do not match.
             kept = max(0, length - shift)
             back = alike[:, :kept, :kept]
             same = same & F.pad(back, (length - kept, 0, length - kept, 0))
 
     @torch.no_grad()
     def log_probabilities(self, texts: Tensor, tokens: int) -> Tensor:
-        """Return those of the token after each of (B, T), in nats: (B, T, V)."""
+        """Return the log-probabilities of the token after each of (B, T) tokens, (B, T, V)."""
         counts = self._counts(texts, tokens)
         if self.smoothing == "ppm":
             return _by_escapes(list(counts)).log()
@@ -275,17 +284,17 @@ class TextNGram(nn.Module):
 
 
 def _alike(texts: Tensor) -> Tensor:
-    """Return which places of (B, T) texts have equal tokens, (B, T, T)."""
+    """Return whether two places of (B, T) texts have equal tokens, bool (B, T, T)."""
     return texts[:, :, None] == texts[:, None, :]
 
 
 def _count(places: Tensor) -> Tensor:
-    """Return how many of the last axis are true; a sum of bool takes four times as long."""
+    """Count the true values of the last axis. A sum of bool would take four times as long."""
     return places.view(torch.uint8).sum(-1, dtype=torch.int32)
 
 
 def _occurring(places: Tensor, texts: Tensor, alike: Tensor, tokens: int) -> Tensor:
-    """Return (B, T, T): whether the token at j is at one of the places [b, p]."""
+    """Return whether the token at place j is at one of the places [b, p], bool (B, T, T)."""
     if tokens > texts.shape[1]:
         return (places.float() @ alike.float()) > 0
     ids = texts.clamp(min=0)
@@ -296,7 +305,7 @@ def _occurring(places: Tensor, texts: Tensor, alike: Tensor, tokens: int) -> Ten
 def _mixed(
     counts: Iterable[Iterable[Tensor]], strength: Tensor, discount: Tensor, tokens: int
 ) -> Tensor:
-    """Return the mixture's probabilities of tokens with counts c(h w), c(h), d(h), by n."""
+    """Return the mixture's probabilities of tokens from c(h w), c(h) and d(h) for each n."""
     chance = torch.full_like(strength[0], 1 / tokens)
     for (own, followed, different), a, b in zip(counts, discount, strength, strict=True):
         chance = ((own - a).clamp(min=0) + (b + a * different) * chance) / (followed + b)
@@ -304,10 +313,10 @@ def _mixed(
 
 
 def _by_escapes(counts: list[Tensor]) -> Tensor:
-    """Return probabilities of PPM, (B, T, V), from counts in contexts of 0, 1, ... tokens."""
+    """Return PPM probabilities, (B, T, V), from counts in contexts of 0, 1, ... tokens."""
     found = torch.zeros_like(counts[0])
     left = torch.ones_like(found[..., :1])
-    new = torch.ones_like(found)  # whether no longer context had the token
+    new = torch.ones_like(found)  # 1 if the token followed no longer context
     for each in reversed(counts):
         here = each * new
         total = here.sum(-1, keepdim=True)
@@ -319,11 +328,11 @@ def _by_escapes(counts: list[Tensor]) -> Tensor:
         new = new * ~seen
     rest = new.sum(-1, keepdim=True)
     found += torch.where(rest > 0, left * new / rest.clamp(min=1), 0.0)
-    return found / found.sum(-1, keepdim=True)  # where all tokens occurred, nothing is left over
+    return found / found.sum(-1, keepdim=True)  # differs from 1 if all tokens occurred
 
 
 class TextNGramModel(LanguageModel):
-    """Smoothed counts of the text that is read; training learns how to smooth them, at once."""
+    """A language model of counts of the text that is read. Training fits only the smoothing."""
 
     noun = "an n-gram"
     network: TextNGram

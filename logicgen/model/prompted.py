@@ -1,9 +1,9 @@
-"""A language model that answers problems: the problem is its prompt, the answer what follows.
+"""A language model that answers problems: the problem is the prompt, the continuation the answer.
 
-A model that was trained on the task reads the problem in the task's own tokens. A model of text
-reads it as text: symbol number k is the k-th of its tokens that are not needed to write the rest,
-and what stands between symbols is spelled. Both are asked greedily, or by drawing, token by token;
-several answers can be drawn, of which the most frequent counts (`elect`).
+A model that was trained on the task reads the problem in the task's tokens. A model of text reads
+the problem as text. There, symbol number k is the k-th token that is not needed for the fixed
+tokens, and fixed tokens and separators are spelled. Answers are decoded greedily or drawn. If
+several answers are drawn, the most frequent answer counts (`elect`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from logicgen.nn.samples import Sampling
 from logicgen.tasks.string_task import DeterminedTask
 from logicgen.tokens import NOTHING, Tokens, Vocabulary
 
-# Numbers in (problems, tokens, V) that are made at a time.
+# Most numbers in an array (problems, tokens, V).
 AT_A_TIME = 2**24
 
 
@@ -49,12 +49,12 @@ class Prompting(Protocol):
 
 
 class PromptedModel:
-    """A language model that is asked the problems of a data set (`model.Answerer`).
+    """A language model that answers the problems of a data set (a `model.Answerer`).
 
-    votes: answers that are drawn to a problem, of which the most frequent is given.
+    votes: number of answers drawn to a problem, of which the most frequent is returned.
 
-    Raises LogicgenError for a task whose answers do not have a known length, and for a model that
-    cannot read the task.
+    Raises LogicgenError if the answers of the task have no known length, or if the model cannot
+    read the task.
     """
 
     canonical = False
@@ -63,27 +63,27 @@ class PromptedModel:
         if not isinstance(data.task, DeterminedTask):
             raise LogicgenError(
                 f"{data.folder}: a language model is asked for answers of known length, which task"
-                f" {data.task.name} has not: give data of lookup or permutation"
+                f" {data.task.name} does not have: give data of lookup or permutation"
             )
         self.model, self.task, self.votes = model, data.task, votes
         self.task_name, self.vocabulary = data.task.name, data.vocabulary
         self.trained_on_task = model.task_name == data.task.name
-        # A model of something else has no training region of this task's problems.
+        # A model of another task has no training region for this task.
         self.region = model.region or TrainingRegion((0, 0), (0, 0))
         self.alphabet = 0
         if self.trained_on_task:
             self.alphabet = len(model.tokens) - (len(data.vocabulary) - Vocabulary.end)
         elif model.tokens.kind == "names":
             raise LogicgenError(
-                f"a model of {model.task_name} cannot read problems of {data.task.name}: give one"
-                " that was trained on text, or on that task"
+                f"a model of {model.task_name} cannot read problems of {data.task.name}: give a"
+                " model that was trained on text, or on this task"
             )
-        self._symbols: list[int] = []  # the model's tokens that stand for symbols, by number
+        self._symbols: list[int] = []  # the model's token of each symbol, by number
         self._spelled = {} if self.trained_on_task else self._spelling()
         self._places = {token: place for place, token in enumerate(self._symbols)}
 
     def _spelling(self) -> dict[int, list[int]]:
-        """Return how the model writes fixed tokens; under `NOTHING`, what separates symbols."""
+        """Return the model's ids of each fixed token, and of the separator (key `NOTHING`)."""
         fixed = list(enumerate(self.vocabulary.fixed))[Vocabulary.end + 1 :]
         texts = dict(fixed) | {NOTHING: self.task.between}
         spelled = {
@@ -100,7 +100,7 @@ class PromptedModel:
         return spelled
 
     def check(self, symbols: int, ensemble: int = 1) -> None:
-        """Raise LogicgenError where it cannot answer problems with so many symbols."""
+        """Raise LogicgenError if the model cannot answer problems of this number of symbols."""
         if ensemble > 1 and not self.model.random:
             raise LogicgenError("an ensemble averages over random rows, and this model has none")
         if self.trained_on_task:
@@ -112,7 +112,7 @@ class PromptedModel:
             )
 
     def _count(self, symbols: int) -> int:
-        """Return V for so many symbols."""
+        """Return V for this number of symbols."""
         count = len(self.vocabulary) - Vocabulary.end + symbols
         return (
             max(count, len(self.model.tokens)) if self.trained_on_task else len(self.model.tokens)
@@ -132,18 +132,19 @@ class PromptedModel:
         return read
 
     def predict(self, request: Request) -> list[list[Answer]]:
-        """Return the different ones of `decoding.answers` answers to each problem.
+        """Decode `decoding.answers` answers to each problem, and return the different answers.
 
-        They are ids of the task, of the length that the problem asks for. Rows are drawn by problem
-        and seed, whatever else is asked. Under a grammar only symbols are written; without one, any
-        token, and one that is no symbol makes the answer invalid.
+        Answers are ids of the task and have the length that the problem requires. Random rows
+        depend only on problem and seed. With a grammar, only symbols are written. Without a
+        grammar, any token may be written, and a token that is not a symbol makes the answer
+        invalid.
         """
         found: list[dict[tuple[int, ...], Answer]] = [{} for _ in request.problems]
         for number in range(request.decoding.answers):
-            one = request.decoding
-            if isinstance(one, Sampling):
-                one = replace(one, seed=one.seed + number, answers=1)
-            answers = self._answered(replace(request, decoding=one))
+            decoding = request.decoding
+            if isinstance(decoding, Sampling):
+                decoding = replace(decoding, seed=decoding.seed + number, answers=1)
+            answers = self._answered(replace(request, decoding=decoding))
             for each, answer in zip(found, answers, strict=True):
                 each.setdefault(tuple(answer.ids), answer)
         return [list(each.values()) for each in found]
@@ -179,14 +180,14 @@ class PromptedModel:
         budgets: torch.Tensor,
         allowed: torch.Tensor | None,
     ) -> Iterator[Texts]:
-        """Yield what is written to a batch of problems in each vote."""
+        """Yield the answers to a batch of problems in each vote."""
         count, decoding = self._count(request.symbols), request.decoding
         seeds = [
             [_digest(text, request.embedding_seed, number) for text in texts]
             for number in range(request.ensemble)
         ]
         for vote in range(self.votes):
-            # The first vote is what would be drawn without votes.
+            # The first vote is the same answer as without votes.
             keys = [(text, vote) if vote else (text,) for text in texts]
             yield generate(
                 summed([self.model.reader(each, count) for each in seeds]),
@@ -198,7 +199,7 @@ class PromptedModel:
             )
 
     def _elected(self, draws: list[Texts], line: int, length: int) -> Answer:
-        """Return the answer to a problem of a batch that most votes are for."""
+        """Return the answer with the most votes for a problem of a batch."""
         written = [tuple(each.tokens[line, :length].tolist()) for each in draws]
         log_probabilities = [float(each.log_probabilities[line]) for each in draws]
         chosen = elect(written, log_probabilities)
@@ -207,7 +208,7 @@ class PromptedModel:
         return Answer([self._written(token) for token in chosen.answer], best)
 
     def _allowed(self, count: int, symbols: int) -> torch.Tensor:
-        """Return bool (V,), which tokens are symbols."""
+        """Return whether each token is a symbol, bool (V,)."""
         allowed = torch.zeros(count, dtype=torch.bool)
         first = len(self.vocabulary) - Vocabulary.end
         chosen = range(first, first + symbols) if self.trained_on_task else self._symbols[:symbols]
@@ -215,7 +216,10 @@ class PromptedModel:
         return allowed
 
     def _written(self, token: int) -> int:
-        """Return the task's id of a token; padding, which makes an answer invalid, if no symbol."""
+        """Return the task's id of a token.
+
+        A token that is not a symbol becomes padding, which makes the answer invalid.
+        """
         if self.trained_on_task:
             return token + Vocabulary.end
         place = self._places.get(token)
@@ -223,7 +227,7 @@ class PromptedModel:
 
 
 def _batches(prompts: list[list[int]], wanted: list[int], count: int) -> Iterator[list[int]]:
-    """Yield the numbers of prompts of one length, as many as are read together."""
+    """Yield the numbers of prompts of each batch. The prompts of a batch have the same length."""
     by_length: dict[int, list[int]] = {}
     for row, prompt in enumerate(prompts):
         by_length.setdefault(len(prompt), []).append(row)
@@ -236,7 +240,10 @@ def _batches(prompts: list[list[int]], wanted: list[int], count: int) -> Iterato
 def _numbers(
     keys: Sequence[tuple[object, ...]], decoding: Decoding
 ) -> Callable[[int], torch.Tensor]:
-    """Return the random numbers of each step: by problem, seed, step and vote alone."""
+    """Return a function that gives the random numbers of a step.
+
+    They depend only on problem, seed, step and vote.
+    """
     seed = getattr(decoding, "seed", 0)
 
     def of_step(step: int) -> torch.Tensor:
@@ -247,13 +254,13 @@ def _numbers(
 
 
 def _digest(*parts: object) -> int:
-    """Return 63 bits that follow from the parts."""
+    """Return a 63-bit hash of the parts."""
     digest = hashlib.sha256(":".join(map(str, parts)).encode()).digest()
     return int.from_bytes(digest[:8]) >> 1
 
 
 def _chance(*parts: object) -> float:
-    """Return a number in [0, 1) that follows from the parts."""
+    """Return a number in [0, 1), computed from a hash of the parts."""
     return (_digest(*parts) >> 10) / 2**53
 
 
@@ -261,18 +268,20 @@ T = TypeVar("T", bound=Hashable)
 
 
 class Election(NamedTuple, Generic[T]):
-    """The answer that won, and how many of the draws gave it."""
+    """The most frequent answer, and its number of votes."""
 
     answer: T
     votes: int
 
 
 def elect(answers: Sequence[T], log_probabilities: Sequence[float]) -> Election[T]:
-    """Return the most frequent answer; log_probabilities: of each draw, in nats.
+    """Return the most frequent answer.
 
-    Of answers that are as frequent, that with the higher total probability over its draws wins, and
-    of those with equal ones the first one drawn. Source: Wang et al., "Self-Consistency Improves
-    Chain of Thought Reasoning in Language Models" (ICLR 2023).
+    If several answers are equally frequent, the answer with the highest total probability over its
+    draws wins. If these are equal, too, the first drawn answer wins. Source: Wang et al.,
+    "Self-Consistency Improves Chain of Thought Reasoning in Language Models" (ICLR 2023).
+
+    log_probabilities: the log-probability of each draw, in nats.
     """
     draws: dict[T, list[float]] = {}
     for answer, log_p in zip(answers, log_probabilities, strict=True):

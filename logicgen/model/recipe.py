@@ -1,7 +1,7 @@
-"""Model recipes: a TOML file that, with a data set, fully determines a model.
+"""Model recipes: a TOML file that, together with a data set, fully determines a model.
 
-Each kind of network is a class, chosen by `network.kind`, and each kind of embedding is another,
-chosen by `embedding.method`. A class of networks knows its embeddings, and what else fits it.
+`network.kind` selects the class of `[network]`, and `embedding.method` the class of `[embedding]`.
+The class of a network lists its embeddings, and checks that the other tables fit it.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ class NetworkTable(Table):
     """The common part of the `[network]` tables of all kinds.
 
     Attributes:
-        embeddings: the table of its embedding by method; none if it has no embedding.
-        takes_plugins: whether plugins of the group `logicgen.embeddings` are methods, too. Such a
-            plugin is a class of embeddings; its table is its attribute `Table`.
-        counted: whether it is counted, not trained in steps.
+        embeddings: the class of `[embedding]` for each method; empty for kinds without embedding.
+        takes_plugins: whether plugins of the group `logicgen.embeddings` are methods, too. A plugin
+            is an embedding class, and its attribute `Table` is the class of `[embedding]`.
+        counted: whether the model counts the data, instead of training in steps.
         reads_sequences: whether it is trained on sequences of tokens, not on problems and answers.
     """
 
@@ -60,7 +60,7 @@ class NetworkTable(Table):
 
     @classmethod
     def read_embedding(cls, kind: str, table: Any) -> EmbeddingTable:
-        """Return `[embedding]`. Raises ValueError where it is none of this kind of network."""
+        """Validate `[embedding]`. Raises ValueError if it does not fit this kind of network."""
         if not cls.embeddings:
             raise ValueError(f"[embedding] is of no use: leave it out, for network.kind {kind!r}")
         try:
@@ -83,11 +83,11 @@ class NetworkTable(Table):
             read: EmbeddingTable = validate(keys, table, "", "embedding")
             return read
         except LogicgenError as error:
-            said = str(error).removeprefix(": ")
-            raise ValueError(f"{said}; embedding.method is {method!r}") from None
+            message = str(error).removeprefix(": ")
+            raise ValueError(f"{message}; embedding.method is {method!r}") from None
 
     def check(self, recipe: ModelRecipe) -> None:
-        """Raise ValueError, naming a key, where the recipe's other tables do not fit this one."""
+        """Raise ValueError, with the name of a key, if other tables do not fit this table."""
         wanted = {
             "embedding": bool(self.embeddings),
             "loss": not self.reads_sequences,
@@ -107,7 +107,7 @@ class NetworkTable(Table):
             raise ValueError("[reward]: goes with training.learn = 'accepted', and only with it")
 
     def _check_training(self, training: TrainingTable, learns: str) -> None:
-        """Raise ValueError where `[training]` has keys of models of the other use."""
+        """Raise ValueError if keys of `[training]` do not fit the kind of model."""
         if self.reads_sequences == (training.context is None):
             if self.reads_sequences:
                 raise ValueError("key 'training.context' is missing")
@@ -128,13 +128,13 @@ class EncoderDecoderTable(NetworkTable):
 
     Attributes:
         feed_forward: width of the hidden layer.
-        normalize_features: whether the decoder's last features have norm 1, so that logits are
-            cosines.
-        rotary_cross_attention: whether queries and keys between decoder and encoder are rotated.
-        input_scale: what rows are multiplied by where they are inputs.
-        position_range: number of positions that `randomized` ones are drawn from.
+        normalize_features: whether the decoder's last features are L2-normalized. `adacos` requires
+            true, and `cross-entropy` requires false.
+        rotary_cross_attention: whether queries and keys are rotated in cross-attention, too.
+        input_scale: the factor of rows as inputs.
+        position_range: number of positions from which `randomized` positions are drawn.
         shared_positions: whether the j-th token of an answer has the position of the problem's j-th
-            token; otherwise randomized positions of answers are drawn on their own.
+            token. Otherwise randomized positions of answers are drawn separately.
     """
 
     embeddings: ClassVar[Mapping[str, type[EmbeddingTable]]] = {
@@ -180,7 +180,7 @@ class EncoderDecoderTable(NetworkTable):
         self._check_loss(recipe)
 
     def _check_random_part(self, table: InterchangeableTable) -> None:
-        """Raise ValueError where the random part of rows does not fit their width."""
+        """Raise ValueError if the random part of rows does not fit their width."""
         if table.random_width >= self.width:
             raise ValueError(
                 f"embedding.random_width: {table.random_width} leaves nothing to learn of"
@@ -193,7 +193,7 @@ class EncoderDecoderTable(NetworkTable):
             )
 
     def _check_loss(self, recipe: ModelRecipe) -> None:
-        """Raise ValueError where the loss does not fit the logits."""
+        """Raise ValueError if the loss does not fit the normalization."""
         assert recipe.loss is not None
         normal_rows = getattr(recipe.embedding, "normalize_rows", False)
         if recipe.loss.method == "adacos" and not (self.normalize_features and normal_rows):
@@ -215,11 +215,12 @@ class SymbolInvariantTable(EncoderDecoderTable):
 
     Attributes:
         decoder_own_attention: whether the decoder's streams attend to themselves.
-        aggregated_attention: whether streams attend to the view that fuses them.
-        decoder_aggregated_attention: the same of the decoder's, if it differs from the encoder's.
-        cross_attention: what the decoder reads of the problem, its stream or the fused view.
-        reserved: streams for symbols that the problem lacks.
-        chunk: streams computed at a time; all if not given.
+        aggregated_attention: whether streams attend to the fused view of all streams.
+        decoder_aggregated_attention: whether the decoder's streams attend to the fused view; as
+            `aggregated_attention` if not given.
+        cross_attention: whether the decoder reads the problem's streams or its fused view.
+        reserved: number of streams for symbols that the problem lacks.
+        chunk: number of streams computed at a time; all if not given.
     """
 
     embeddings: ClassVar[Mapping[str, type[EmbeddingTable]]] = {"symbol-invariant": StreamTable}
@@ -246,7 +247,7 @@ class SymbolInvariantTable(EncoderDecoderTable):
 
 
 class LanguageModelTable(NetworkTable):
-    """A language model over rows of tokens (`nn/language_model.py`), of any architecture."""
+    """A language model with rows of tokens (`nn/language_model.py`), of any architecture."""
 
     embeddings: ClassVar[Mapping[str, type[EmbeddingTable]]] = {
         "learned": TokenRowsTable,
@@ -268,7 +269,7 @@ class TransformerTable(LanguageModelTable):
 
     Attributes:
         feed_forward: width of a hidden layer.
-        cache: whether what followed places with similar features is predicted, too (`nn/cache.py`).
+        cache: whether the model has a continuous cache (`nn/cache.py`).
     """
 
     architecture: Literal["transformer"]
@@ -295,8 +296,8 @@ class ElmanTable(LanguageModelTable):
         super().check(recipe)
         if recipe.training is not None and recipe.training.optimizer == "muon":
             raise ValueError(
-                "training.optimizer: 'muon' is for the matrices of linear layers, which a recurrent"
-                " network has not; use 'adamw'"
+                "training.optimizer: 'muon' is for the matrices of linear layers, and a recurrent"
+                " network has no linear layers; use 'adamw'"
             )
 
 
@@ -305,7 +306,7 @@ class NeuralNGramTable(LanguageModelTable):
 
     Attributes:
         feed_forward: width of a hidden layer.
-        order: tokens of an n-gram, the predicted one included.
+        order: number of tokens of an n-gram, including the predicted token.
     """
 
     architecture: Literal["neural-n-gram"]
@@ -318,13 +319,13 @@ class InductiveTable(NetworkTable):
     """An inductive Transformer, for sentences of a grammar (`nn/inductive_transformer.py`).
 
     Attributes:
-        layers: one for each word of a sentence.
-        width: units of a layer.
-        starts: random starts that are trained side by side; the one with the least loss, crispness
-            included, predicts.
+        layers: number of layers, one for each word of a sentence.
+        width: number of units of a layer.
+        starts: number of random starts that are trained at once. The start with the least loss,
+            including crispness, predicts.
         crispness: weight in the loss of the entropy, in nats, of a word's unit given the word.
         embedding, dimension, perceptron: see `InductiveTransformer`.
-        ends: whether sentences may have fewer words than layers; then `<end>` is a word as others.
+        ends: whether sentences may have fewer words than layers. Then `<end>` is a word, too.
     """
 
     kind: Literal["inductive"]
@@ -369,7 +370,7 @@ class TextNGramTable(NetworkTable):
     The recipe has no other tables.
 
     Attributes:
-        smoothing: with numbers that are `fitted` to training texts, or `ppm`, which has none.
+        smoothing: `fitted`, with numbers that fit the training texts, or `ppm`, without numbers.
     """
 
     counted = True
@@ -402,7 +403,7 @@ NETWORKS: dict[str, type[NetworkTable]] = {
 
 
 def _given(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keys of a table that have a value: JSON may say of others that they have none."""
+    """Return the keys of a table that have a value. JSON may contain null for other keys."""
     return {key: value for key, value in table.items() if value is not None}
 
 
@@ -416,10 +417,11 @@ def _check_heads(width: int, heads: int, rotary: bool) -> None:
 
 
 class ModelRecipe(Table):
-    """Everything that determines a model, but its data.
+    """All settings that determine a model, except its data.
 
     Attributes:
-        canonical: whether problems are renamed in order of first occurrence, and answers back.
+        canonical: whether symbols are renamed in order of first occurrence before the network reads
+            a problem, and renamed back in its answer.
     """
 
     description: str = ""
@@ -432,12 +434,12 @@ class ModelRecipe(Table):
 
     @property
     def kind(self) -> str:
-        """Return which of the six kinds of networks the model has."""
+        """Return the kind of the model (`network.kind`)."""
         return self.network.kind
 
     @property
     def learns(self) -> str:
-        """Return what the model is trained on (`training.learn`)."""
+        """Return the target of the training (`training.learn`)."""
         return (self.training and self.training.learn) or "answers"
 
     @model_validator(mode="before")
@@ -462,7 +464,7 @@ class ModelRecipe(Table):
         if kind == "symbol-invariant" and isinstance(embedding, Mapping):
             embedding = {"method": "symbol-invariant", **embedding}
         if not isinstance(kind, str):
-            new.pop("embedding", None)  # an error of the network comes first
+            new.pop("embedding", None)  # report the error of the network first
         elif embedding is not None:
             new["embedding"] = NETWORKS[kind].read_embedding(kind, embedding)
         return new
@@ -473,7 +475,10 @@ class ModelRecipe(Table):
         return self
 
     def learning(self, learn: str) -> ModelRecipe:
-        """Return the recipe with another `training.learn`. Raises LogicgenError if it cannot."""
+        """Return the recipe with another `training.learn`.
+
+        Raises LogicgenError if the kind of model does not support it.
+        """
         tables = self.model_dump(exclude_none=True)
         tables["training"] = {**tables.get("training", {}), "learn": learn}
         if learn != "accepted":
@@ -481,7 +486,7 @@ class ModelRecipe(Table):
         return validate(ModelRecipe, tables, "--learn", "recipe")
 
     def with_steps(self, steps: int) -> ModelRecipe:
-        """Return the recipe with another number of training steps, where it has one."""
+        """Return the recipe with another number of training steps, if it is trained in steps."""
         if self.training is None:
             return self
         training = self.training.model_copy(update={"steps": steps})
@@ -489,17 +494,19 @@ class ModelRecipe(Table):
 
 
 def read_model_recipe(name: str, changes: Mapping[str, Any] | None = None) -> ModelRecipe:
-    """Return the model recipe called `name`, a shipped one or the path of a TOML file.
+    """Read a model recipe.
 
-    changes: values to use instead of the file's, by dotted key.
-    Raises LogicgenError, in one line that names file, key and what is allowed.
+    name: the name of a shipped recipe, or the path of a TOML file.
+    changes: values that replace the file's values, by dotted key.
+
+    Raises LogicgenError with one line that names the file, the key and the allowed values.
     """
     path = recipes.find("models", ".toml", name)
     return validate(ModelRecipe, changed(read_toml(path), changes or {}, str(path)), str(path))
 
 
 def is_trained_in_steps(name: str) -> bool:
-    """Return whether the recipe called `name` has a seed to train with: n-grams are counted."""
+    """Return whether a recipe's model is trained in steps. N-grams are counted instead."""
     network = read_toml(recipes.find("models", ".toml", name)).get("network")
     kind = network.get("kind") if isinstance(network, Mapping) else None
     return kind not in ("n-gram", "text-n-gram")

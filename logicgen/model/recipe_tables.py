@@ -1,4 +1,4 @@
-"""The tables of a model recipe beside `[network]`: embedding, loss, training and reward."""
+"""The tables of a model recipe except `[network]`: embedding, loss, training and reward."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from logicgen.recipes import Table
 from logicgen.tokens import MOST_SYMBOLS
 
 Count = Annotated[int, Field(ge=1)]
-# No network is as large: what is beyond was not meant, and would take all memory.
+# Larger values are mistakes: such a network would use up the memory.
 Width = Annotated[int, Field(ge=1, le=2**16)]
 EvenWidth = Annotated[int, Field(ge=2, le=2**16, multiple_of=2)]
 Layers = Annotated[int, Field(ge=1, le=1024)]
@@ -25,7 +25,7 @@ Context = Annotated[int, Field(ge=2, le=2**20)]
 
 
 def _shipped_or_plugin(value: Any, check: Callable[[Any], Any]) -> Any:
-    """Check the name of a scheme of positions, which a plugin may have registered."""
+    """Check the name of a position encoding, which may be a plugin."""
     try:
         return check(value)
     except ValueError:
@@ -47,18 +47,18 @@ DecoderPositions = Annotated[
 
 
 class EmbeddingTable(Table):
-    """The rows of the embedding (`nn/embedding.py`, `nn/token_rows.py`), of any method."""
+    """The common part of the `[embedding]` tables of all methods."""
 
     method: str
 
     @property
     def drawn_by_sequence(self) -> bool:
-        """Return whether rows are drawn anew for each sequence of a training batch."""
+        """Return whether rows are drawn for each sequence of a training batch."""
         return getattr(self, "resample", None) == "sequence"
 
 
 class LearnedTable(EmbeddingTable):
-    """Trained rows of a model that answers problems, `max_symbols` of them."""
+    """One trained row for each of `max_symbols` symbols."""
 
     method: Literal["learned"]
     normalize_rows: bool
@@ -66,11 +66,11 @@ class LearnedTable(EmbeddingTable):
 
 
 class AlphaRenamingTable(EmbeddingTable):
-    """Trained rows that are dealt to symbols at random.
+    """Trained rows that are assigned to symbols at random.
 
     Attributes:
-        resample: whether they are dealt anew for each training `batch` (the default) or for each
-            `sequence` of it.
+        resample: whether rows are assigned for each training `batch` (the default) or for each
+            `sequence` of a batch.
     """
 
     method: Literal["alpha-renaming"]
@@ -80,10 +80,10 @@ class AlphaRenamingTable(EmbeddingTable):
 
 
 class InterchangeableTable(EmbeddingTable):
-    """Rows with one trained part, which all symbols share, and a random part of each.
+    """Rows with a trained part, which all symbols share, and a random part of each symbol.
 
     Attributes:
-        random_width: columns of the network's width that are random; the others are trained.
+        random_width: number of random columns. The other columns of the width are trained.
         resample: see `AlphaRenamingTable`.
     """
 
@@ -96,24 +96,24 @@ class InterchangeableTable(EmbeddingTable):
 
 
 class StreamTable(EmbeddingTable):
-    """Two trained rows of symbols, `this one` and `some other one`, for streams of features."""
+    """Two trained rows for all symbols, `this one` and `some other one`, for streams."""
 
     method: Literal["symbol-invariant"]
     normalize_rows: bool
 
 
 class TokenRowsTable(EmbeddingTable):
-    """A trained row for each token of a language model, or random ones for each sequence."""
+    """A trained row for each token of a language model, or random rows for each sequence."""
 
     method: Literal["learned", "lexinvariant"]
 
 
 class NamesTable(EmbeddingTable):
-    """Trained rows that are dealt to tokens anew for each sequence.
+    """Trained rows ("names") that are assigned to tokens at random for each sequence.
 
     Attributes:
-        whole: share of the training sequences in which all tokens get names; in the others a random
-            share of the tokens; 1 if not given.
+        whole: share of the training sequences in which all tokens get names; 1 if not given. In the
+            other sequences, a random share of the tokens gets names.
     """
 
     method: Literal["lexinvariant-names"]
@@ -121,10 +121,10 @@ class NamesTable(EmbeddingTable):
 
 
 class PartialTable(EmbeddingTable):
-    """Trained rows of which some are replaced for each sequence.
+    """Trained rows, with some rows replaced for each sequence.
 
     Attributes:
-        share: average share of the tokens for which they are.
+        share: average share of tokens with replaced rows.
     """
 
     method: Literal["partial-rows", "partial-names"]
@@ -132,7 +132,7 @@ class PartialTable(EmbeddingTable):
 
 
 def _read_before(value: Any, check: Callable[[Any], Any]) -> Any:
-    """Return a table that `NetworkTable.read_embedding` has read, perhaps of a plugin."""
+    """Keep a table that `NetworkTable.read_embedding` has read; it may belong to a plugin."""
     return value if isinstance(value, EmbeddingTable) else check(value)
 
 
@@ -154,6 +154,8 @@ class LossTable(Table):
     """The loss of a network that answers problems.
 
     Attributes:
+        method: `adacos` requires `network.normalize_features` and `embedding.normalize_rows` to be
+            true. `cross-entropy` requires `network.normalize_features` to be false.
         least_scale: least scale of the cosines of `adacos`; 1 if not given.
     """
 
@@ -165,22 +167,23 @@ class TrainingTable(Table):
     """The training of a model.
 
     Attributes:
-        betas: how slowly the two means of AdamW forget; also those of Muon's AdamW.
-        warmup_steps: steps of a linear rise of the learning rate; then it follows `schedule`.
-        final_rate: learning rate that a cosine schedule falls to.
+        betas: decay rates of the two running means of AdamW; also for Muon's AdamW.
+        warmup_steps: steps in which the learning rate rises linearly, before `schedule` applies.
+        final_rate: final learning rate of a cosine schedule.
         gradient_clip: largest norm of a gradient.
-        precision: of products of matrices; with `bf16` a CPU computes those of linear layers in it,
-            a GPU all; `auto` is `bf16` on a device where a measurement shows that it is faster,
-            else `fp32`. A training that goes on keeps the precision of its earlier steps.
-        log_every, checkpoint_every, validate_every: in steps; a crash loses at most
-            `checkpoint_every` of them.
-        validation_examples: examples that each validation uses.
-        context: most tokens of a training sequence of a model that reads sequences.
-        learn: what is learnt. The stored `answers` (the default). Of a model that reads sequences
-            also `everything`, problems and answers, which says more where problems repeat
-            themselves. Of a model that answers problems also `right`: every token that still leads
-            to a right answer (`training/right_learner.py`); and `accepted`: answers of its own that
-            the verifier accepts (`[reward]`).
+        precision: precision of matrix products. With `bf16`, a GPU computes all products in
+            bfloat16, and a CPU only the products of linear layers. `auto` is `bf16` on a GPU with
+            bfloat16 and on a CPU on which it is measured to be faster; otherwise it is `fp32`. A
+            resumed training keeps its precision.
+        log_every, checkpoint_every, validate_every: numbers of steps. A crash loses at most
+            `checkpoint_every` steps.
+        validation_examples: number of examples of each validation.
+        context: for models that read sequences, most tokens of a training sequence.
+        learn: the target. `answers` (the default) are the stored answers. `everything` (for models
+            that read sequences) also includes the problems. `right` (for models that answer
+            problems) is every token that can lead to a right answer (`training/right_learner.py`).
+            `accepted` (for these models, too) is the model's own answers that the verifier accepts
+            (`[reward]`).
     """
 
     steps: Count
@@ -209,28 +212,27 @@ Lengths = Annotated[tuple[Count, Count], Field(strict=False)]
 
 
 class RewardTable(Table):
-    """How a model learns from the verdicts on answers of its own, in rounds.
+    """The settings for learning from the verdicts on a model's own answers, in rounds.
 
     Attributes:
-        method: `expert-iteration` imitates accepted answers; `policy-gradient` makes answers more
-            probable that are better than the mean of their problem, and others less;
-            `right-tokens` imitates all tokens that are right next, along each answer until it is
-            wrong, which propositional logic can tell.
-        problems: fresh problems of a round, drawn from the source of the data set's recipe.
-        draws: answers that are drawn to each: independent ones for `policy-gradient`, different
-            ones otherwise.
-        temperature: of these draws.
-        steps: training steps of a round.
-        answers: which of a problem's accepted answers `expert-iteration` imitates: the `likeliest`
-            (if not given), the `shortest`, or `all`, of which each step takes one; `any` is `all`,
-            where each token is right with which some of them goes on.
-        stored: share of each batch that are stored examples of the data set.
-        symbols, length: of fresh problems, the fewest and the most; those of the data set's
-            training problems if not given.
-        curriculum: whether problems come from where the accepted share is neither near 0 nor 1
-            (`training/curriculum.py`); evenly from all cells otherwise.
-        clip: `policy-gradient` leaves an answer alone once its probability for each token has
-            changed by this share since it was drawn; 0.2 if not given.
+        method: `expert-iteration` imitates accepted answers. `policy-gradient` increases the
+            probability of answers that are better than the mean of their problem, and decreases it
+            for worse answers. `right-tokens` imitates all tokens that are right next, along each
+            answer up to its first wrong token; this needs propositional logic.
+        problems: number of new problems of a round, drawn from the source of the data set.
+        draws: number of answers drawn to each problem. They are independent for
+            `policy-gradient`, and different for other methods.
+        temperature: temperature of the draws.
+        steps: number of training steps of a round.
+        answers: the accepted answers that `expert-iteration` imitates: the `likeliest` (the
+            default) or the `shortest` of each problem, or `all` (each step takes a random one).
+            With `any`, each token that continues any accepted answer is right.
+        stored: share of stored examples in each batch.
+        symbols, length: ranges for new problems; the ranges of the training region if not given.
+        curriculum: whether to prefer problems that the model sometimes answers right
+            (`training/curriculum.py`). Otherwise problems are drawn evenly from all cells.
+        clip: `policy-gradient` ignores an answer if its probability per token has changed by more
+            than this share since it was drawn; 0.2 if not given.
     """
 
     method: Literal["expert-iteration", "policy-gradient", "right-tokens"] = "expert-iteration"
@@ -259,10 +261,10 @@ class RewardTable(Table):
             )
         if self.curriculum and self.draws == 1:
             raise ValueError(
-                "draws: 1, but what a problem is worth shows in several answers: give at least 2,"
-                " or curriculum = false"
+                "draws: 1, but a curriculum compares several answers to each problem: give at least"
+                " 2, or curriculum = false"
             )
         for key, method in (("answers", "expert-iteration"), ("clip", "policy-gradient")):
             if getattr(self, key) is not None and self.method != method:
-                raise ValueError(f"{key}: is of {method!r}, not {self.method!r}: leave it out")
+                raise ValueError(f"{key}: is for {method!r}, not {self.method!r}: leave it out")
         return self

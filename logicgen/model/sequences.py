@@ -1,9 +1,9 @@
-"""Sequences for language models: batches of token ids, of a corpus or of a task's examples.
+"""Sequences for language models: batches of token ids, from a corpus or from a task's examples.
 
 Batch `t` is a pure function of (data, batch size, context, seed, t), as for other models. Ids of a
-batch are int64 (B, T); what follows the end of a sequence is `NOTHING`.
+batch are int64 (B, T). `NOTHING` follows the end of a sequence.
 
-Also `TrainingData`: the training and validation parts of data as any model wants them.
+`TrainingData` contains the training and validation data for any kind of model.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from logicgen.tokens import NOTHING, Tokens, Vocabulary, symbol_name
 
 
 class TokenBatch(NamedTuple):
-    """Sequences, and what is to be learnt of them."""
+    """Sequences and their targets."""
 
     step: int
-    tokens: Tensor  # (B, T) int64, ended by `NOTHING`
-    targets: Tensor  # (B, T - 1) int64: the next tokens; `NOTHING` where they do not count
-    share: Share | None = None  # of a larger batch, where several devices learn from it
+    tokens: Tensor  # (B, T) int64, padded with `NOTHING`
+    targets: Tensor  # (B, T - 1) int64: the next tokens, or `NOTHING` if they do not count
+    share: Share | None = None  # the device's share of a larger batch
 
     def shared(self, rank: Rank) -> Self:
-        """Return what one of several devices learns from."""
+        """Return the part of the batch for one device."""
         share, filler = Share.of((self.targets != NOTHING).sum(1), rank)
         return self._replace(
             tokens=self.tokens[share.rows],
@@ -46,26 +46,26 @@ class TokenBatch(NamedTuple):
 
 
 Pair = tuple[np.ndarray, np.ndarray]
-"""Tokens and targets of some sequences, as in `TokenBatch`."""
+"""Tokens and targets of sequences, as in `TokenBatch`."""
 
 
 class Sequences(ABC):
     """The sequences of one split."""
 
-    length: int | None = None  # tokens of each, where all have as many
-    longest = 0  # tokens of the longest, where sequences are a task's examples
+    length: int | None = None  # the number of tokens of a sequence, if all have the same number
+    longest = 0  # for a task's examples, the number of tokens of the longest
 
     @abstractmethod
     def __len__(self) -> int:
-        """Return how many there are; of a text, which can be read from anywhere, tokens."""
+        """Return the number of sequences. For a text it is the number of tokens."""
 
     @abstractmethod
     def random(self, rng: np.random.Generator, count: int, context: int) -> Pair:
-        """Return `count` sequences at random, of up to `context` tokens."""
+        """Return `count` random sequences of up to `context` tokens."""
 
     @abstractmethod
     def spread(self, count: int, context: int) -> Pair:
-        """Return up to `count` sequences that do not overlap, the same ones every time."""
+        """Return up to `count` sequences that do not overlap. They are always the same."""
 
     @abstractmethod
     def once(self, count: int, context: int) -> Iterator[np.ndarray]:
@@ -92,7 +92,7 @@ class TextSequences(Sequences):
     """Windows of text; documents follow one another."""
 
     def __init__(self, arrays: list[np.ndarray], tokens: int) -> None:
-        # Plain arrays, mapped all the same: slices of memory maps cost more.
+        # Plain arrays on the same mapped memory: slices of `np.memmap` are slower.
         self._arrays, self._tokens = list(map(np.asarray, arrays)), tokens
         self._ends = np.cumsum([len(array) for array in arrays])
 
@@ -100,7 +100,7 @@ class TextSequences(Sequences):
         return int(self._ends[-1])
 
     def _window(self, start: int, context: int) -> np.ndarray:
-        """Return tokens from a place on; one part goes over into the next."""
+        """Return `context` tokens from a place on. A window may extend into the next part."""
         part = int(np.searchsorted(self._ends, start, side="right"))
         place = start - (int(self._ends[part - 1]) if part else 0)
         pieces = [self._arrays[part][place : place + context]]
@@ -110,18 +110,18 @@ class TextSequences(Sequences):
         return checked_ids(np.concatenate(pieces).astype(np.int64), self._tokens)
 
     def random(self, rng: np.random.Generator, count: int, context: int) -> Pair:
-        """Return windows that begin anywhere."""
+        """Return windows that begin at random places."""
         context = min(context, len(self))
         return self._windows(rng.integers(len(self) - context + 1, size=count), context)
 
     def spread(self, count: int, context: int) -> Pair:
-        """Return as many windows as do not overlap, evenly over the text."""
+        """Return up to `count` windows that do not overlap, evenly spaced over the text."""
         context = min(context, len(self))
         count = min(count, len(self) // context)
         return self._windows(np.arange(count) * (len(self) // count), context)
 
     def once(self, count: int, context: int) -> Iterator[np.ndarray]:
-        """Yield window by window, and what is left."""
+        """Yield windows one after another, then the remaining tokens."""
         whole = len(self) // context * context
         starts = np.arange(0, whole, context)
         for first in range(0, len(starts), count):
@@ -135,14 +135,14 @@ class TextSequences(Sequences):
 
 
 class ListedSequences(Sequences):
-    """Sequences that are read from their beginning: what is behind the context is left out."""
+    """Sequences that are read from their beginning. Tokens beyond the context are left out."""
 
     @abstractmethod
     def _rows(self, rows: np.ndarray, context: int) -> Pair:
         """Return the sequences of these numbers."""
 
     def random(self, rng: np.random.Generator, count: int, context: int) -> Pair:
-        """Return any sequences."""
+        """Return random sequences."""
         return self._rows(rng.integers(len(self), size=count), context)
 
     def spread(self, count: int, context: int) -> Pair:
@@ -150,7 +150,7 @@ class ListedSequences(Sequences):
         return self._rows(np.arange(min(count, len(self))), context)
 
     def once(self, count: int, context: int) -> Iterator[np.ndarray]:
-        """Yield sequence by sequence."""
+        """Yield all sequences once, in order."""
         for first in range(0, len(self), count):
             yield self._rows(np.arange(first, min(first + count, len(self))), context)[0]
 
@@ -160,23 +160,23 @@ class RowSequences(ListedSequences):
 
     def __init__(self, arrays: list[np.ndarray], tokens: int) -> None:
         self._arrays, self._tokens = arrays, tokens
-        self.length = arrays[0].shape[1]  # tokens of a row
+        self.length = arrays[0].shape[1]  # number of tokens of a row
 
     def __len__(self) -> int:
         return sum(map(len, self._arrays))
 
     def _rows(self, rows: np.ndarray, context: int) -> Pair:
         tokens = checked_ids(corpus_rows(self._arrays, rows, context), self._tokens)
-        ends = tokens == Tokens.end  # the first is a token as others, and then there is nothing
+        ends = tokens == Tokens.end  # keep the first end, and replace all tokens after it
         tokens[np.cumsum(ends, axis=1) - ends > 0] = NOTHING
         return tokens, tokens[:, 1:]
 
 
 class ExampleSequences(ListedSequences):
-    """Problems, each followed by its answer, which alone is learnt, or everything.
+    """Problems, each followed by its answer. The targets are the answers, or everything.
 
-    Tokens are those of `example_tokens`. No end follows: a model to which all are strangers could
-    not know it before it has seen it.
+    The tokens are the tokens of `example_tokens`. No end marker follows: a model that does not know
+    its tokens could not predict a marker that it has not seen before.
     """
 
     def __init__(self, split: EncodedSplit, everything: bool = False) -> None:
@@ -200,28 +200,29 @@ class ExampleSequences(ListedSequences):
         return tokens[:, :context], targets[:, : context - 1]
 
     def random(self, rng: np.random.Generator, count: int, context: int) -> Pair:
-        """Return any examples of about one length."""
+        """Return random examples of similar lengths."""
         rows = rng.integers(len(self), size=4 * count)
         rows = rows[np.argsort(self._lengths[rows], kind="stable")]
         return self._rows(rows.reshape(4, count)[rng.integers(4)], context)
 
 
 def example_ids(ids: np.ndarray) -> np.ndarray:
-    """Return ids of a task's vocabulary as a language model's, without padding and start."""
+    """Convert ids of a task's vocabulary to ids of a language model, without padding and start."""
     return ids - Vocabulary.end
 
 
 def example_tokens(vocabulary: Vocabulary, symbols: int) -> Tokens:
-    """Return the tokens of a language model of examples: `<end>`, fixed ones, so many symbols."""
+    """Return the tokens of a language model of examples: `<end>`, fixed tokens, then symbols."""
     names = map(symbol_name, range(symbols))
     return Tokens("names", [*vocabulary.fixed[Vocabulary.end :], *names])
 
 
 def sequences_of(data: Dataset | Corpus, split: str, everything: bool = False) -> Sequences:
-    """Return a split as sequences: those of a corpus, or problems with answers.
+    """Return a split as sequences: the sequences of a corpus, or problems with answers.
 
-    Of the latter, `everything` is learnt, or the answers alone. Raises LogicgenError for a task
-    whose examples are not read as sequences.
+    everything: for problems with answers, whether problems are targets, too.
+
+    Raises LogicgenError if language models cannot be trained on the task.
     """
     if data.holds != "problems":
         return corpus_sequences(as_corpus(data), split)
@@ -235,7 +236,10 @@ def sequences_of(data: Dataset | Corpus, split: str, everything: bool = False) -
 
 
 def tokens_of(data: Dataset | Corpus) -> Tokens:
-    """Return the tokens of these sequences; of problems, those of training part and region."""
+    """Return the tokens of data as sequences.
+
+    Problems have the symbols of the training split or of the training region, if it has more.
+    """
     if data.holds != "problems":
         return as_corpus(data).tokens
     dataset = as_dataset(data)
@@ -250,7 +254,7 @@ def corpus_sequences(corpus: Corpus, split: str) -> Sequences:
     return RowSequences(arrays, tokens) if rows else TextSequences(arrays, tokens)
 
 
-# What a model's card says of its data beside their fingerprint.
+# Keys of a model's card that follow from the data, in addition to the fingerprint.
 FOLLOWING = ("alphabet", "region")
 
 Split = TypeVar("Split", EncodedSplit, Sequences)
@@ -262,7 +266,7 @@ class TrainingRegion:
     """The problems that a model was trained on.
 
     symbols, length: inclusive ranges.
-    tokens: the fixed tokens that occur; not known if empty.
+    tokens: the fixed tokens that occur; empty if they are unknown.
     """
 
     symbols: tuple[int, int]
@@ -272,12 +276,14 @@ class TrainingRegion:
 
 @dataclass(frozen=True)
 class TrainingData(Generic[Split, Known]):
-    """Training and validation parts of data.
+    """The training and validation splits of data.
 
     Attributes:
-        vocabulary: the tokens that are known: of problems and answers, or of sequences.
+        vocabulary: the tokens of problems and answers, or of sequences.
         fingerprint: digest of all bytes of the data.
-        region: where problems are from; None where sequences are no problems.
+        region: ranges of the problems; None for a corpus.
+        dataset: the data set of problems; None for sequences.
+        folder: the folder of the data.
     """
 
     train: Split
@@ -286,8 +292,8 @@ class TrainingData(Generic[Split, Known]):
     task_name: str
     fingerprint: str
     region: TrainingRegion | None = None
-    dataset: Dataset | None = None  # whose problems they are; None of sequences
-    folder: Path | None = None  # where they are
+    dataset: Dataset | None = None
+    folder: Path | None = None
 
 
 ProblemData = TrainingData[EncodedSplit, Vocabulary]
@@ -295,9 +301,9 @@ SequenceData = TrainingData[Sequences, Tokens]
 
 
 def problem_data(dataset: Dataset) -> ProblemData:
-    """Return the training part of a data set of problems and answers.
+    """Return the training data of a data set of problems and answers.
 
-    Raises LogicgenError where it has none.
+    Raises LogicgenError if it has no training split.
     """
     if not dataset.splits.get("train"):
         raise LogicgenError(f"{dataset.folder}: has no training examples: nothing to train on")
@@ -320,10 +326,12 @@ def problem_data(dataset: Dataset) -> ProblemData:
 def sequence_data(
     data: Dataset | Corpus, everything: bool = False, context: int | None = None
 ) -> SequenceData:
-    """Return the training sequences of data. Raises LogicgenError where there are none.
+    """Return the training sequences of data.
 
-    everything: whether all of a task's examples is learnt, not their answers alone.
-    context: most tokens of a sequence; a task's examples have to fit.
+    everything: whether problems are targets, not only answers.
+    context: most tokens of a sequence. A task's examples must not be longer.
+
+    Raises LogicgenError if there is no training split, or if examples are too long.
     """
     if not data.splits.get("train"):
         raise LogicgenError(f"{data.folder}: has no training part: nothing to train on")

@@ -36,7 +36,7 @@ class SymbolInvariantModel(EncoderDecoder):
     def new(cls, recipe: ModelRecipe, data: ProblemData) -> Self:
         """Return a model with new weights.
 
-        Raises LogicgenError for an answer with more new symbols than there are reserved streams.
+        Raises LogicgenError if an answer has more new symbols than there are reserved streams.
         """
         model = super().new(recipe, data)
         fixed, reserved = len(data.vocabulary), model.network.reserved
@@ -58,16 +58,16 @@ class SymbolInvariantModel(EncoderDecoder):
 
     @property
     def canonical(self) -> bool:
-        # The network ignores names; canonical ones make that exact, bit by bit.
+        # The network ignores names. Canonical names make this exact, also in rounding.
         return True
 
     def _start_weights(self, trained: EncoderDecoder, name: str) -> dict[str, Tensor]:
-        """Return a trained model's weights under the names of this one's.
+        """Return a trained model's weights under the names that this model uses.
 
-        A `learned` model becomes a symbol-invariant one: two of its symbol rows turn into "this
-        one" and "some other one", and its attentions into those within streams (Işık, Li, ICML
-        2026). The attention to the fused view, which it lacks, begins without effect. So on a
-        problem of one symbol the new model does what the old one does, before any training.
+        A `learned` model is converted to a symbol-invariant model (Işık, Li, ICML 2026). Two of its
+        symbol rows become "this one" and "some other one", and its attentions become attentions
+        within streams. The attention to the fused view is new, and begins without effect. So before
+        any training, both models give the same answer to a problem of one symbol.
         """
         weights = super()._start_weights(trained, name)
         if trained.rows.method == "learned":
@@ -79,7 +79,7 @@ class SymbolInvariantModel(EncoderDecoder):
         return weights
 
     def _idle_fused_attention(self) -> Iterator[tuple[str, Tensor]]:
-        """Yield all weights of attention to the fused view unchanged, but its outputs as zero."""
+        """Yield all weights of attention to the fused view, with output weights of zero."""
         for key, module in self.named_modules():
             if isinstance(module, (StreamEncoderLayer, StreamDecoderLayer)):
                 for part, value in module.state_dict().items():

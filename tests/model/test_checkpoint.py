@@ -103,7 +103,7 @@ def test_problems_have_to_fit_the_range_of_randomized_positions() -> None:
 
 def test_tree_positions_need_problems_that_are_trees() -> None:
     tree = recipe_with(network={"encoder_positions": "tree"})
-    with pytest.raises(LogicgenError, match=r"'tree' needs .* formulas; those of task copying"):
+    with pytest.raises(LogicgenError, match=r"'tree' needs .* formulas; problems of copying"):
         EncoderDecoder(tree, Vocabulary([]), 5, "copying", REGION)
     region = replace(REGION, length=(1, 18))
     with pytest.raises(LogicgenError, match=r"18 tokens, .* width 32 .* only 16 levels.*raise"):

@@ -67,7 +67,7 @@ def test_what_is_no_sentence_is_refused():
     for tokens in ([[2, 2]], [[1, 0]], [[1, 1]], [[1, -1]]):
         with pytest.raises(LogicgenError, match="a sentence is <start> and its words"):
             model.log_probabilities(torch.tensor(tokens))
-    with pytest.raises(LogicgenError, match="make some from a recipe of the task production"):
+    with pytest.raises(LogicgenError, match="make a data set from a recipe of the task production"):
         language_model(read_model_recipe("inductive"), Tokens("names", ["<end>", "a"]), "automaton")
 
 

@@ -161,7 +161,7 @@ def test_each_kind_of_model_is_loaded_as_such(text: Corpus, tmp_path: Path) -> N
         as_encoder_decoder(model, run)
     assert as_language_model(model, run).recipe == ngram_recipe(2)
     other = recipes.trained()[0]
-    with pytest.raises(LogicgenError, match="not a language model, but one that answers"):
+    with pytest.raises(LogicgenError, match="not a language model: it answers"):
         as_language_model(load_model(other, "cpu"), other)
 
 

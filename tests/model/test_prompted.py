@@ -121,7 +121,7 @@ def test_a_model_of_the_task_reads_its_own_tokens(lookup):
     assert model.tokens.decode(model.read[0]) == "a -> b b ->"
     assert asked.alphabet == 5
     asked.check(5)
-    with pytest.raises(LogicgenError, match="only a lexinvariant one takes any number"):
+    with pytest.raises(LogicgenError, match="only a lexinvariant model takes any number"):
         asked.check(6)
     PromptedModel(Oracle(model.tokens, random=True, task="lookup"), lookup).check(900)
 
