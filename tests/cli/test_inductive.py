@@ -90,7 +90,8 @@ def test_what_is_wrong_is_named(trained, tmp_path):
         "sentences have 3 words, and the model has 2 layers",
     )
     refused(
-        run("evaluate", model, "--data", tmp_path / "longer"), "evaluate it on a corpus of the same recipe"
+        run("evaluate", model, "--data", tmp_path / "longer"),
+        "evaluate it on a corpus of the same recipe",
     )
 
 
