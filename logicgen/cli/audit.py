@@ -19,12 +19,25 @@ from logicgen.errors import LogicgenError
 
 @click.command("audit")
 @click.argument("function", required=False, metavar="[MODULE:FUNCTION|FILE.py:FUNCTION]")
-@click.option("--mode", type=click.Choice(["strict", "tolerant"]), help="Audit our own scorer.")
-@click.option("--task", default="propositional", show_default=True, help="A task with answers.")
-@integer_option("--count", 20, help="Random problems.")
+@click.option(
+    "--mode", type=click.Choice(["strict", "tolerant"]), help="Audit logicgen's own scorer."
+)
+@click.option(
+    "--task",
+    default="propositional",
+    show_default=True,
+    help="A task such as propositional or ltl.",
+)
+@integer_option("--count", 20, help="Number of random problems.")
 @SEED
-@click.option("--paid", type=POSITIVE, default=1.0, show_default=True, help="Least reward paid.")
-@click.option("--dress", "dresses", multiple=True, help="A form that the function reads [all].")
+@click.option(
+    "--paid",
+    type=POSITIVE,
+    default=1.0,
+    show_default=True,
+    help="Least reward that counts as paid.",
+)
+@click.option("--dress", "dresses", multiple=True, help="A form of completions to try [all].")
 @click.option("--only", multiple=True, help="A class of completions to try [all].")
 @click.option("--json", "target", type=LocalPath(allow_dash=True), help="Write JSON; - is stdout.")
 def command(
@@ -36,9 +49,12 @@ def command(
     target: str | None,
     **settings: Any,
 ) -> int:
-    """Report which wrong completions a verifier pays: a FUNCTION (problem, completion) -> reward.
+    """Report which wrong completions a verifier rewards.
 
-    Exit status: 0 nothing wrong is paid, 1 something is or an exception was raised, 2 bad input.
+    The verifier is a Python FUNCTION (problem, completion) -> reward.
+
+    Exit status: 0 if no wrong completion is rewarded. 1 if a wrong completion is rewarded, or if
+    the function raises an exception. 2 for bad input.
 
     \b
     logicgen audit my_rewards:reward --task propositional
@@ -62,7 +78,7 @@ def command(
 
 
 def _loaded(name: str) -> Any:
-    """Return the function of a module or a file. Raises LogicgenError if there is none."""
+    """Return the function of a module or a file. Raises LogicgenError if it cannot be found."""
     place, colon, attribute = name.rpartition(":")
     if not (colon and place and attribute):
         raise LogicgenError(f"{name}: write it as MODULE:FUNCTION or FILE.py:FUNCTION")
@@ -78,7 +94,7 @@ def _loaded(name: str) -> Any:
             module = import_module(place)
     except Exception as error:
         line = f"{type(error).__name__}: {error}".partition("\n")[0]
-        remedy = "check the name, and run it where it can be imported"
+        remedy = "check the name, and run logicgen in a folder from which Python can import it"
         raise LogicgenError(f"{place}: cannot be imported: {line}; {remedy}") from error
     if not hasattr(module, attribute):
         raise LogicgenError(f"{place}: has no function {attribute}: check the name after the colon")

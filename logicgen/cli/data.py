@@ -40,7 +40,7 @@ ENVIRONMENT = "environment"
 )
 @SEED
 @integer_option(
-    "--size", help="Examples in train, validation and test together; the grid shrinks with them."
+    "--size", help="Number of examples in train, validation and test; the grid is scaled as well."
 )
 @click.option(
     "--workers",
@@ -58,8 +58,8 @@ def generate(
 ) -> None:
     """Make the data set of RECIPE, a shipped name or the path of a TOML file.
 
-    Interrupted, it goes on where it stopped when the same command is run again; the bytes are the
-    same as without the interruption, and with any number of workers.
+    After an interruption the same command continues where it stopped. The bytes depend neither on
+    interruptions nor on the number of workers.
     """
     folder = out or Path("data") / Path(recipe).stem
     try:
@@ -67,26 +67,26 @@ def generate(
             recipe, folder, seed=seed, size=size, workers=workers, bars=stage_bars, say=say
         )
     except KeyboardInterrupt as stopped:
-        raise type(stopped)("stopped: the same command goes on from there") from None
+        raise type(stopped)("stopped: run the same command to continue") from None
 
 
 @click.command("list")
 @click.argument("kind", required=False, type=click.Choice([*SHIPPED, ENVIRONMENT]))
 @click.option(
-    "--html", type=PAGE, metavar="FILE.html", help="Write a gallery: examples of every recipe."
+    "--html", type=PAGE, metavar="FILE.html", help="Write a page with examples of every recipe."
 )
 def list_(kind: str | None, html: Path | None) -> None:
-    """Show what ships: tasks, data-set recipes, model recipes, studies, solvers.
+    """List the shipped tasks, data-set recipes, model recipes, studies and solvers.
 
-    A recipe's name is what `generate`, `train` and `study` take; the path of a TOML file works as
-    well. `logicgen list environment` shows versions, devices and which solvers can run, with what
-    to install for the others.
+    `generate`, `train` and `study` take the name of a recipe, or the path of a TOML file.
+    `logicgen list environment` lists versions, devices and solvers, and how to install missing
+    solvers.
     """
     from rich.console import Console
 
     if html is not None:
         if kind:
-            raise LogicgenError("--html: shows tasks and data sets with examples: leave KIND out")
+            raise LogicgenError("--html: the page always shows all recipes: leave KIND out")
         library.write_gallery(html, stage_bars)
         say(f"gallery: {html}")
         return
@@ -95,15 +95,15 @@ def list_(kind: str | None, html: Path | None) -> None:
             put(f"{label:<11} {text}")
         return
     console = Console()
-    with console.capture() as captured:  # else a closed output ends the process with status 1
+    with console.capture() as captured:  # rich would exit with status 1 if the output is closed
         _print_catalog(console, kind)
     put(captured.get(), nl=False)
     if not kind:
-        put("versions, devices and which solvers can run: logicgen list environment")
+        put("versions, devices and available solvers: logicgen list environment")
 
 
 def _print_catalog(console: Console, kind: str | None) -> None:
-    """Print a table for each kind of thing that ships, or for one kind."""
+    """Print a table of the tasks, recipes, studies and solvers that ship, or of one kind."""
     from rich.table import Table
     from rich.text import Text
 
@@ -112,7 +112,7 @@ def _print_catalog(console: Console, kind: str | None) -> None:
         table.add_column(no_wrap=True, style="bold")
         table.add_column(overflow="fold")
         for row in library.catalog(each):
-            # As it is: [brackets] are no markup, and nothing commands the terminal.
+            # Print the text as it is: no markup in [brackets], no control characters.
             table.add_row(*(Text(printable(cell)) for cell in row))
         console.print(table)
         if not kind:
@@ -133,12 +133,12 @@ def _print_catalog(console: Console, kind: str | None) -> None:
 def convert(task: str, split: str, notation: Any, source: str, target: str | None) -> None:
     """Turn examples into another format, or (with --to) problems into another notation.
 
-    With --to, convert one PROBLEM, or the file SOURCE into the file TARGET: a problem a line, or
-    JSON lines with problem and answer (- is stdin or stdout).
+    With --to, convert one PROBLEM, or the file SOURCE into the file TARGET. A file has a problem a
+    line, or JSON lines with problem and answer (- is stdin or stdout).
 
     Without --to, SOURCE is a data-set folder or its URL, a .jsonl file with problem and answer, a
-    .txt file, or a .cnf file or folder of them. TARGET ends in .txt or .jsonl, or in / for a folder
-    of .cnf files. A .txt file then holds two lines an example, as DeepLTL-style code reads them.
+    .txt file, a .cnf file, or a folder of .cnf files. TARGET ends in .txt, in .jsonl, or in / for a
+    folder of .cnf files. A .txt file has two lines for each example, as in DeepLTL-style code.
 
     \b
     logicgen convert --task ltl --to latex "a U b"
@@ -174,22 +174,24 @@ def _convert_notation(task: str, notation: Any, source: str, target: str | None)
 @click.command("export")
 @click.argument("source", type=DATA)
 @click.argument("target", type=PATH)
-@click.option("--name", help="What the card calls the model; TARGET's name if not given.")
-@click.option("--description", help="What it is, in a sentence; that of its recipe if not given.")
+@click.option("--name", help="Name of the model in its card; TARGET's name if not given.")
+@click.option(
+    "--description", help="Description of the model; the recipe's description if not given."
+)
 @click.option(
     "--for",
     "kind",
     metavar="FORMAT",
-    help="A data set as prompts: jsonl, lm-eval, openrlhf, sft, trl or verl.",
+    help="Format of prompts: jsonl, lm-eval, openrlhf, sft, trl or verl.",
 )
 @click.option(
-    "--examples", type=click.IntRange(min=0), default=0, help="Worked examples in each prompt."
+    "--examples", type=click.IntRange(min=0), default=0, help="Worked examples in a prompt [0]."
 )
 @click.option(
     "--notation",
     type=click.Choice(["infix", "prefix"]),
     default="infix",
-    help="In which prompts write formulas.",
+    help="Notation of formulas in prompts [infix].",
 )
 def export(
     source: Path,
@@ -200,11 +202,11 @@ def export(
     examples: int,
     notation: str,
 ) -> None:
-    """Write a trained model, or a data set as prompts, into the folder TARGET to be passed on.
+    """Write a trained model for publication, or a data set as prompts, into the folder TARGET.
 
-    SOURCE is the run of a model, which is written in half precision with a card that tells what
-    scores SOURCE/grid and SOURCE/test hold, if they do. With --for it is a data set: each split
-    becomes a file of prompts that trainers of language models read.
+    SOURCE is the folder of a trained model. The weights are written in half precision, with a model
+    card that contains the scores in SOURCE/grid and SOURCE/test, if present. With --for, SOURCE is
+    a data set, and each split becomes a file of prompts for trainers of language models.
 
     \b
     logicgen export runs/ltl-symbol-invariant my-model
@@ -212,16 +214,15 @@ def export(
     """
     if kind is None:
         if examples or notation != "infix":
-            raise click.UsageError("--examples and --notation are of prompts: give --for, too")
+            raise click.UsageError("--examples and --notation go with --for: give --for, too")
         size = library.export_model(source, target, name, description)
         say(f"{target}: {size / 2**20:.2f} MiB")
         return
     for option, given in (("--name", name), ("--description", description)):
         if given is not None:
-            said = f"{option} is of a model, and --for writes prompts: leave one out"
-            raise click.UsageError(said)
+            raise click.UsageError(f"{option} goes with a model, --for with data: leave one out")
     counts = library.export_prompts(
         source, target, kind, examples=examples, notation=notation, bars=stage_bars
     )
-    said = ", ".join(f"{split} {count:,}" for split, count in counts.items())
-    say(f"{target}: prompts for {kind}: {said}")
+    sizes = ", ".join(f"{split} {count:,}" for split, count in counts.items())
+    say(f"{target}: prompts for {kind}: {sizes}")

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Part:
-    """One data set, and a model that is trained on it or ships with logicgen.
+    """A data set, and a model that is trained on it or ships with logicgen.
 
     Attributes:
         model: a recipe, or the name of a shipped model.
-        steps: of training, instead of the recipe's number; None for a shipped model.
-        limit: examples to evaluate, over all cells.
-        per_cell: examples of a cell in the grid on which a shipped model is tested.
-        says: what the picture shows.
+        steps: number of training steps; None for a shipped model.
+        limit: number of examples to evaluate, over all cells.
+        per_cell: number of examples in each cell of the grid; the other splits are then empty.
+        says: description of the picture.
     """
 
     data: str
@@ -38,7 +38,7 @@ class Part:
 
 
 QUICK_SIZE, QUICK_STEPS, QUICK_LIMIT, VERIFIED = 500, 20, 60, 16
-# The training data of shipped models were made with seed 0.
+# Shipped models were trained on data made with seed 0, and are tested on data made with seed 1.
 TRAINED_SEED, FRESH_SEED = 0, 1
 PARTS = [
     Part(
@@ -70,13 +70,13 @@ Everything is written to {out}."""
 
 @click.command("demo")
 @out_option("[runs/demo, or runs/demo-quick]")
-@click.option("--quick", is_flag=True, help="Tiny sizes: shows that it runs, not what it can do.")
+@click.option("--quick", is_flag=True, help="Run with tiny sizes; the scores mean nothing.")
 @click.option("--train", is_flag=True, help="Also train two models of logic, on short formulas.")
 def command(out: Path | None, quick: bool, train: bool) -> None:
     """Test two shipped models, then train and test a third: data, verdicts, heat maps.
 
-    It takes three minutes on two cores. After an interruption the same command continues. Without
-    the extra `train`, it makes a data set and solves a few problems.
+    The demo takes three minutes on two cores. After an interruption the same command continues.
+    Without the extra `train` it makes a data set and solves a few problems.
     """
     from logicgen.extras import MissingExtraError, need
 
@@ -97,7 +97,7 @@ def command(out: Path | None, quick: bool, train: bool) -> None:
 
 
 def _run(part: Part, out: Path, quick: bool) -> dict[str, Any]:
-    """Make the data of a part, train its model unless it ships, and return its scores."""
+    """Make the data of a part, train its model if it does not ship, and return its scores."""
     from logicgen.data.recipe import DataRecipe
     from logicgen.library import make_data, score_answers
     from logicgen.library import train as train_model
@@ -134,7 +134,7 @@ def _score(part: Part, summary: dict[str, Any]) -> str:
 
 
 def _show_core(out: Path, error: LogicgenError) -> None:
-    """Show what works without PyTorch, and how to install the rest."""
+    """Make and solve problems without PyTorch, and print how to install the rest."""
     from logicgen.data.opening import as_dataset
     from logicgen.library import load_dataset, make_data, shown_answers
 
@@ -151,7 +151,7 @@ def _show_core(out: Path, error: LogicgenError) -> None:
 
 
 def _grid_alone(recipe: DataRecipe, per_cell: int) -> DataRecipe:
-    """Return the recipe without its other splits, and so many examples in each cell."""
+    """Return the recipe with the grid alone, and `per_cell` examples in each cell."""
     assert recipe.grid is not None
     none = recipe.sizes.model_copy(update=dict.fromkeys(("train", "validation", "test"), 0))
     grid = recipe.grid.model_copy(update={"per_cell": per_cell})
@@ -159,7 +159,7 @@ def _grid_alone(recipe: DataRecipe, per_cell: int) -> DataRecipe:
 
 
 def _tiny(recipe: DataRecipe) -> DataRecipe:
-    """Return the recipe with a grid that ends 3 beyond its training region."""
+    """Return the recipe with a grid that exceeds the training region by at most 3 in each size."""
     region, grid = recipe.region, recipe.grid
     assert grid is not None
     symbols = grid.symbols[0], min(grid.symbols[1], region.symbols[1] + 3)
@@ -198,7 +198,7 @@ def _write_results(out: Path, parts: list[Part], results: dict[str, Any]) -> Non
         f"![{part.data}]({(_grid(out, part) / 'heatmap.png').relative_to(out).as_posix()})"
         for part in parts
     )
-    text = f"""# What the demo found
+    text = f"""# Results of the demo
 
 {_sentences(parts)} An answer is right if the solver accepts it.
 

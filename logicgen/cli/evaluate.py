@@ -14,7 +14,7 @@ from logicgen.cli.options import REPLIES, check_no_replies, check_options
 from logicgen.cli.terminal import put, say, stage_bars
 from logicgen.errors import LogicgenError
 
-_CORPUS = ("context", "beyond")  # options that go with a corpus alone
+_CORPUS = ("context", "beyond")  # options that only a corpus allows
 _OF_REPLIES = (
     *("run", "data", "out", "split", "workers", "timeout", "mode", "mixed_prompts"),
     *("engine", "address"),
@@ -26,37 +26,37 @@ _OF_PROMPTS = ("run", "data", "split", "limit", "prompts")
 
 @click.command("evaluate")
 @opt.SCORING
-@click.option("--split", help="grid if not given; test of a corpus.")
-@opt.integer_option("--limit", help="At most so many examples, over all cells, or sequences [256].")
+@click.option("--split", help="Split to evaluate; grid if not given, for a corpus test.")
+@opt.integer_option("--limit", help="Most examples, over all cells; for a corpus, sequences [256].")
 @opt.integer_option(
     "--context",
     least=2,
-    help="Of a corpus: tokens of a sequence; those of training if not given.",
+    help="For a corpus: tokens in a sequence; as in training if not given.",
 )
-@opt.integer_option("--beyond", 100, help="Of a corpus: also tell means from this position on.")
+@opt.integer_option("--beyond", 100, help="For a corpus: also print means from this position on.")
 @click.option(
     "--length-normalization",
     type=opt.Number(min=0),
-    help="Of beam search: the exponent of the length that log-probabilities are divided by [1].",
+    metavar="A",
+    help="For --beams: rank answers by log-probability / length^A [1].",
 )
 @click.option("--sample", is_flag=True, help="Draw answers at random.")
 @opt.sampling_options("random draws (--sample, --verified)")
 @opt.integer_option(
     "--votes",
     metavar="N",
-    help="With --sample, of language models: the most frequent of N answers drawn.",
+    help="With --sample, for language models: take the most frequent of N random answers.",
 )
 @opt.integer_option(
     "--verified",
     metavar="N",
-    help="Score also the first of up to N different answers that the solver accepts: the"
-    " prediction, then random draws.",
+    help="Also score the first accepted answer of up to N: the prediction, then random answers.",
 )
 @opt.integer_option(
     "--reset-rows",
     least=0,
     metavar="SEED",
-    help="Redraw the trained rows of symbols that never occur in training, as those that do.",
+    help="Replace the embeddings of symbols that never occur in training by random draws.",
 )
 @opt.WORKERS
 @click.option("--timeout", type=opt.POSITIVE, default=10.0, help="Seconds per answer.")
@@ -65,19 +65,19 @@ _OF_PROMPTS = ("run", "data", "split", "limit", "prompts")
 def evaluate(run: Path, data: Path, out: Path | None, **options: Any) -> None:
     """Score the model in RUN on a split of a data set, with the solver, cell by cell.
 
-    REPLIES is what any other model wrote: JSON lines with `completion` and `row` or `problem`, or a
-    log of Inspect (`.eval`).
+    REPLIES is a file with the answers of any other model: JSON lines with `completion` and `row` or
+    `problem`, or a log of Inspect (`.eval`).
 
-    Writes predictions.parquet and, made from it alone, summary.json, cells.csv, a heat map,
-    pictures by number of symbols and by length, and report.html, a page with all answers. [low,
-    high] is a 95% interval over problems.
+    Writes predictions.parquet, summary.json, cells.csv, figures and report.html, a page with all
+    answers. [low, high] is a 95% interval over problems.
 
-    A language model is asked look-up and permutation problems as prompts. On a corpus its
-    perplexity is measured by position; on one from an automaton, also how far it is from the truth.
+    A language model gets look-up and permutation problems as prompts. For a corpus its perplexity
+    is measured by position. If the corpus is from an automaton, the model is also compared with
+    the true probabilities.
     """
     replies = isfile(run)
     if replies:
-        check_options(_OF_REPLIES, "replies are given, and no model is asked")
+        check_options(_OF_REPLIES, "a file of replies is given, so no model runs")
     else:
         check_no_replies(run)
     mode, mixed = options.pop("mode"), options.pop("mixed_prompts")
@@ -94,8 +94,8 @@ def evaluate(run: Path, data: Path, out: Path | None, **options: Any) -> None:
         kept |= {"mode": mode or "strict", "mixed_prompts": mixed}
         folder, summary = library.judge_replies(run, opened, out, bars=stage_bars, **kept)
         split, asked = summary["split"], summary["overall"]["examples"]
-        if asked < (there := opened.splits[split]):
-            say(f"{asked:,} of the {there:,} problems of {split} have replies")
+        if asked < (size := opened.splits[split]):
+            say(f"{asked:,} of the {size:,} problems of {split} have replies")
     else:
         options["split"] = options["split"] or "grid"
         left_out = _CORPUS + opt.SEARCH + opt.RANDOM
@@ -119,7 +119,7 @@ def _print_perplexity(run: Path, corpus: Any, out: Path | None, **options: Any) 
 
 
 def _check_kind(data: Path, problems: bool) -> None:
-    """Raise LogicgenError for an option that does not go with the kind of the data."""
+    """Raise LogicgenError for an option that the data set or the corpus does not allow."""
     for parameter in opt.changed():
         name = str(parameter.name)
         if problems and name in _CORPUS:
@@ -129,7 +129,7 @@ def _check_kind(data: Path, problems: bool) -> None:
 
 
 def print_scores(summary: dict[str, Any], folder: Path) -> None:
-    """Print the scores of a summary, and where their pictures are."""
+    """Print the scores of a summary and the paths of their figures."""
     for line in library.score_lines(summary):
         put(line)
     for name, called in (("heatmap", "heat map"), ("symbols", "symbols"), ("lengths", "lengths")):
@@ -140,29 +140,31 @@ def print_scores(summary: dict[str, Any], folder: Path) -> None:
 def decoding_of(
     *, sample: bool = False, verified: int | None = None, votes: int | None = None, **options: Any
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the options of a search and of random draws that are given.
+    """Return the given options of beam search, and the given options of random draws.
 
-    Raises LogicgenError where options of decoding contradict each other or say nothing.
+    Raises LogicgenError if options of decoding contradict each other or have no effect.
     """
     search, random = opt.given(options, opt.SEARCH), opt.given(options, opt.RANDOM)
     if sample and search:
         raise LogicgenError(f"--sample and {opt.flag(*search)}: draw answers or search for them")
     if "length_normalization" in search and search.get("beams", 1) == 1:
-        raise LogicgenError("--length-normalization: one beam finds one answer; give --beams")
+        raise LogicgenError("--length-normalization: has no effect with one beam; give --beams")
     if random and not sample and verified in (None, 1):
         raise LogicgenError(f"{opt.flag(*random)}: nothing is drawn; give --sample or --verified N")
     if votes is not None and not sample:
         raise LogicgenError("--votes: nothing is drawn; give --sample")
     if votes is not None and verified is not None:
-        raise LogicgenError("--votes and --verified: draws elect an answer, or the solver does")
+        raise LogicgenError("--votes and --verified: each chooses the answer; leave one out")
     return search, random
 
 
 @click.command("covariance")
 @opt.SCORING
-@click.option("--split", help="test if not given; of replies the one that they say.")
+@click.option(
+    "--split", help="Split to evaluate; test if not given, for REPLIES the split they name."
+)
 @opt.integer_option(
-    "--limit", 100, help="At most so many problems, over all cells; each is asked up to 120 times."
+    "--limit", 100, help="Most problems, over all cells. Each has up to 120 renamings."
 )
 @REPLIES
 @click.option(
@@ -182,21 +184,22 @@ def covariance(
 ) -> None:
     """Measure whether renaming a problem's symbols renames the answer of the model in RUN.
 
-    Alpha-covariance is 1 if it does nothing else, 0 if each renaming has another answer. Writes
-    covariance.json, a value per problem, a box plot, and all predictions.
+    Alpha-covariance is 1 if renaming a problem only renames its answer, and 0 if the answers to all
+    renamings differ. Writes covariance.json, a value for each problem, a box plot, and all
+    predictions.
 
     \b
-    Of any other model, in two commands, between which it is asked:
+    For any other model, write prompts, let the model answer, then measure its replies:
     logicgen measure covariance prompts.jsonl --data DIR --prompts
     logicgen measure covariance replies.jsonl --data DIR
-    Each line of the second file is one of the first, with `completion`.
+    Each line of replies.jsonl is a line of prompts.jsonl with an added `completion`.
     """
     if prompts:
-        check_options(_OF_PROMPTS, "writes prompts, and no model is asked")
+        check_options(_OF_PROMPTS, "--prompts writes prompts, and no model runs")
         say(library.write_renamed_prompts(run, data, split or "test", options["limit"]))
         return
     if isfile(run):
-        check_options(_RENAMED_REPLIES, "replies are given, and no model is asked")
+        check_options(_RENAMED_REPLIES, "a file of replies is given, so no model runs")
     else:
         check_no_replies(run)
     options |= {"split": split, "mode": mode, "mixed_prompts": mixed_prompts}
@@ -212,10 +215,11 @@ def covariance(
 @opt.out_option("Folder; RUN/collapse if not given.")
 @opt.DEVICE
 def collapse(run: Path, data: Path, out: Path | None, device: str) -> None:
-    """Tell how alike the rows are of symbols that the training of RUN never showed.
+    """Measure how alike the embeddings of symbols are that never occur in training.
 
-    Such rows can become alike, as inputs and as outputs. Their mean cosine, relative spread and
-    effective rank stand beside those of the symbols that occur in training. Writes collapse.json.
+    Training can make these rows of the input and output embedding matrices alike. Prints mean
+    cosine, relative spread and effective rank of the rows of unseen and of seen symbols. Writes
+    collapse.json.
     """
     lines, file = library.collapse(run, data, out, device)
     for line in lines:
@@ -226,20 +230,21 @@ def collapse(run: Path, data: Path, out: Path | None, device: str) -> None:
 @click.command("probe")
 @click.argument("run", type=opt.PATH)
 @opt.data_option("Folder of a corpus of ciphers, or of an automaton's strings.")
-@click.option("--split", default="test", show_default=True, help="Whose rows are deciphered.")
-@opt.integer_option("--steps", 2000, help="Of training the probe.")
+@click.option("--split", default="test", show_default=True, help="Split to decipher.")
+@opt.integer_option("--steps", 2000, help="Training steps of the probe.")
 @opt.integer_option("--hidden", 256, help="Width of the probe's inner layer.")
 @opt.integer_option(
     "--layer",
-    help="Probe the hidden states after this layer of a Transformer alone; after every layer if not"
-    " given.",
+    help="Probe the hidden states after this layer of a Transformer; every layer if not given.",
 )
 @opt.integer_option(
-    "--last", help="Let the probe learn from so many last positions of a row; all if not given."
+    "--last",
+    metavar="N",
+    help="Train the probe on the last N positions of a row; all if not given.",
 )
-@opt.integer_option("--context", least=2, help="Tokens of a row that are read; all if not given.")
-@opt.integer_option("--window", 100, help="Characters whose occurrences vote together.")
-@opt.integer_option("--limit", 1000, help="At most so many rows.")
+@opt.integer_option("--context", least=2, help="Tokens of a row to read; all if not given.")
+@opt.integer_option("--window", 100, help="Characters in a window; its occurrences vote together.")
+@opt.integer_option("--limit", 1000, help="Most rows to decipher.")
 @opt.SEED
 @opt.out_option("Folder; RUN/DATA-probe if not given.")
 @opt.DEVICE
@@ -255,14 +260,16 @@ def probe(
     out: Path | None,
     **options: Any,
 ) -> None:
-    """Ask the language model in RUN, left as it is, for the keys of ciphers.
+    """Train a probe on the frozen language model in RUN to find the keys of ciphers.
 
-    Trains a probe for each layer, a network of two layers, to say from the model's hidden states
-    what each character stands for, or takes those that are in the folder. Shown is the probe with
-    the least loss in training. Key precision is the share of the
-    symbols in a window whose majority is right; [low, high] is a 95% interval over rows. Below
-    stand the controls: what can be found without a model. Writes windows.csv, summary.json and
-    pictures of the precision, of a key and of a symbol.
+    A probe is a network of two layers. For each layer of the model, a probe is trained to read the
+    plain character of each symbol from the hidden states. Probes of an earlier run in the folder
+    are used again. The results are for the probe with the least training loss.
+
+    In a window, the occurrences of a symbol vote on its plain character. Key precision is the share
+    of symbols that get the right character. [low, high] is a 95% interval over rows. The last lines
+    are controls that use no model. Writes windows.csv, summary.json, and figures of the precision,
+    of a key and of a symbol.
     """
     asked = {"steps": steps, "hidden": hidden, "layer": layer, "last": last, "seed": seed}
     lines, figure = library.probe(

@@ -16,7 +16,8 @@ def command() -> None:
     """Show, cut and sample the grammars of inductive Transformers.
 
     RUN is a trained model, a grammar file, or a folder with a grammar.toml: a data set of the task
-    production, or what cut wrote. Units are called by the word they say, or LAYER.NUMBER.
+    production, or the output folder of `cut`. The name of a unit is the word that it writes, or
+    LAYER.NUMBER.
 
     \b
     logicgen generate three-sentences -o data/three-sentences
@@ -28,16 +29,16 @@ def command() -> None:
 
 
 RUN = click.argument("run", metavar="RUN", type=PATH)
-OUT = out_option("Folder for what it writes.")
+OUT = out_option("Folder for the files.")
 
 
 @command.command("show")
 @RUN
 @OUT
 def show(run: Path, out: Path | None) -> None:
-    """Print all weights of 1% and more, and draw them as a layered graph.
+    """Print all weights of at least 1%, and draw them as a layered graph.
 
-    Writes weights.png, weights.svg and report.html, a page, to --out, or to RUN if that is a
+    Writes weights.png, weights.svg and the page report.html into --out, or into RUN if that is a
     folder.
     """
     weights, files = library.show_grammar(run, out)
@@ -51,11 +52,11 @@ def show(run: Path, out: Path | None) -> None:
 @click.argument("below")
 @OUT
 def cut_connection(run: Path, above: str, below: str, out: Path | None) -> None:
-    """Take the connection from unit ABOVE to unit BELOW out of RUN's grammar.
+    """Remove the connection from unit ABOVE to unit BELOW from RUN's grammar.
 
-    Writes what is left as grammar.toml, and a picture and a page of before and after, to --out, or
-    to RUN/cut-ABOVE-BELOW. Of a trained model, what weighs a thousandth or less counts as nothing
-    and is left out, too. Prints the sentences that have lost more than half of their share.
+    Writes the remaining grammar as grammar.toml, and a picture and a page that compare both
+    grammars, into --out or RUN/cut-ABOVE-BELOW. For a trained model, weights of 0.001 or less are
+    removed, too. Prints the sentences that lose more than half of their probability.
     """
     lines, file = library.cut_grammar(run, above, below, out)
     for line in lines:
@@ -70,9 +71,9 @@ def cut_connection(run: Path, above: str, below: str, out: Path | None) -> None:
 @click.option("--count", type=click.IntRange(1, 1_000_000), default=10, show_default=True)
 @SEED
 @click.option(
-    "--exact", is_flag=True, help="The most probable sentences with their probabilities instead."
+    "--exact", is_flag=True, help="Print the most probable sentences with their probabilities."
 )
 def generate(run: Path, prompt: str, count: int, seed: int, exact: bool) -> None:
-    """Draw sentences that agree with --prompt, each as probable as RUN's grammar has it."""
+    """Draw sentences that match --prompt, with the probabilities of RUN's grammar."""
     for line in library.sentence_lines(run, prompt, count=count, seed=seed, exact=exact):
         put(line)

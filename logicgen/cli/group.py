@@ -1,4 +1,4 @@
-"""The group of all commands, which are imported when they are called."""
+"""The group of all commands. The module of a command is imported when the command is called."""
 
 from __future__ import annotations
 
@@ -11,55 +11,55 @@ from logicgen import __version__
 from logicgen.cli.terminal import OutputClosedError
 from logicgen.errors import LogicgenError
 
-# Names and first help lines of all commands, by what they are for. The lines stand here so that
-# `logicgen --help` imports no command.
+# The first help line of each command, by section of the help. `logicgen --help` reads these lines
+# and therefore imports no command.
 COMMANDS = {
     "Begin": {
-        "demo": "The main job from recipe to heat map, in minutes.",
-        "list": "Show what ships, and with `environment` what can run here.",
+        "demo": "Test shipped models and train a small model, in minutes.",
+        "list": "List tasks, recipes, models and solvers; check this machine.",
     },
     "Data": {
         "generate": "Make a data set from a recipe; every answer is verified.",
         "convert": "Turn examples into other formats, formulas into other notations.",
-        "export": "Write a model to be passed on, or a data set as prompts.",
+        "export": "Write a model for publication, or a data set as prompts.",
     },
     "Models": {
         "train": "Train a model on a data set.",
         "evaluate": "Score a model's answers with the solver, cell by cell.",
-        "measure": "Measure renaming, collapse, keys, ends, probability, grammars.",
-        "report": "Show an evaluation or data set as one page, or compare several.",
-        "study": "Train and score many models; one table and its figures.",
+        "measure": "Measure other properties of a trained model.",
+        "report": "Show an evaluation or data set as a page, or compare evaluations.",
+        "study": "Train and score many models; write a table and figures.",
     },
     "Language models": {
-        "complete": "Go on from a text with a language model.",
+        "complete": "Continue a text with a language model.",
     },
     "Judging": {
         "solve": "Answer problems.",
         "verify": "Check answers to problems.",
-        "audit": "Report which wrong completions a verifier pays.",
+        "audit": "Report which wrong completions a verifier rewards.",
     },
 }
 
-# The same of the commands of `logicgen measure`.
+# The first help line of each command of `logicgen measure`.
 MEASURES = {
     "Commands": {
         "covariance": "Measure whether renaming a problem renames the answer.",
-        "collapse": "Compare the rows of symbols that training never showed.",
-        "probe": "Train a probe of a frozen language model to find the keys of ciphers.",
-        "tightness": "Measure whether a language model ends every text, and how soon.",
+        "collapse": "Measure how alike the embeddings of unseen symbols are.",
+        "probe": "Train a probe on a frozen language model to find the keys of ciphers.",
+        "tightness": "Compute whether a language model ends every text, and how soon.",
         "probability": "Compute the probability of a text under a language model.",
-        "grammar": "Read and cut what inductive Transformers learnt.",
+        "grammar": "Show, cut and sample the grammars of inductive Transformers.",
     }
 }
 
-# Other names of uses of these commands, which a user may try.
+# Names that a user may try, and the command that does the job.
 ELSEWHERE = {
     "compare": "logicgen report EVALUATION EVALUATION ... -o DIR",
     "doctor": "logicgen list environment",
     "inductive": "logicgen measure grammar",
 }
 
-# Modules that hold several commands, by their functions; other commands have one of their name.
+# The functions of modules that hold several commands. Every other command has its own module.
 MODULES = {
     "data": {"generate": "generate", "list": "list_", "convert": "convert", "export": "export"},
     "evaluate": {name: name for name in ("evaluate", "covariance", "collapse", "probe")},
@@ -75,7 +75,7 @@ MODULES = {
 class LazyGroup(click.Group):
     """A group of commands that imports the module of a command when the command runs.
 
-    sections: first help lines by name of the command, by section of the help.
+    sections: for each section of the help, the first help line of each command.
     """
 
     def __init__(self, *, sections: dict[str, dict[str, str]], **settings: Any) -> None:
@@ -87,9 +87,9 @@ class LazyGroup(click.Group):
         return [name for section in self._sections.values() for name in section]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """Return the command called `name`, or None if there is none.
+        """Return the command called `name`, or None if no command has that name.
 
-        Raises LogicgenError for a name whose use belongs to another command.
+        Raises LogicgenError if another command does the job of `name`.
         """
         if ctx.parent is None and name in ELSEWHERE:
             raise LogicgenError(f"no command {name}: use {ELSEWHERE[name]}")
@@ -107,14 +107,14 @@ class LazyGroup(click.Group):
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command. Raises OutputClosedError where nobody reads its output."""
+        """Run the command. Raises OutputClosedError if the reader of the output has closed it."""
         try:
             return super().invoke(ctx)
-        except BrokenPipeError as error:  # for which click ends the process with status 1
+        except BrokenPipeError as error:  # click would end the process with status 1
             raise OutputClosedError from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands in `--help`, without importing them."""
+        """Write the list of commands in `--help` without importing the commands."""
         longest = max(map(len, self.list_commands(ctx)))
         for title, commands in self._sections.items():
             with formatter.section(title):
@@ -124,7 +124,7 @@ class LazyGroup(click.Group):
 
 @click.group(cls=LazyGroup, sections=MEASURES)
 def measure() -> None:
-    """Measure a trained model, or what it answered. `evaluate` scores answers."""
+    """Measure properties of a trained model other than its scores (see `evaluate`)."""
 
 
 @click.group(
@@ -132,7 +132,7 @@ def measure() -> None:
 )
 @click.version_option(__version__, prog_name="logicgen")
 def group() -> None:
-    """Formal-logic data sets verified by solvers, and Transformers whose vocabulary grows.
+    """Make formal-logic data sets, train Transformers on them, and verify every answer.
 
-    Start with `logicgen demo`, or `logicgen list`.
+    Start with `logicgen demo` or `logicgen list`.
     """

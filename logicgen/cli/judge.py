@@ -28,7 +28,7 @@ from logicgen.errors import LogicgenError, printable
 Row = dict[str, Any]
 
 FILE_SECONDS = 10.0
-"""Time limit of a DIMACS file if none is given."""
+"""Time limit of a DIMACS file without --timeout."""
 
 
 @click.command("solve")
@@ -38,21 +38,23 @@ FILE_SECONDS = 10.0
     "--in",
     "source",
     metavar="FILE",
-    help="One problem a line, or JSON lines; blank lines are skipped; - is stdin.",
+    help="File with one problem a line, or JSON lines. Blank lines are skipped; - is stdin.",
 )
 @TARGET_AND_SOLVER
 @click.option(
-    "--model", metavar="RUN", help="Answer with the model of RUN, or a shipped one, verified."
+    "--model",
+    metavar="RUN",
+    help="Answer with the model in RUN or a shipped model; verify answers.",
 )
-@integer_option("--draws", help="With --model: at most so many different answers. [16]")
+@integer_option("--draws", help="With --model: most different answers to try. [16]")
 @WORKERS
 @click.option(
     "--timeout",
     type=POSITIVE,
-    help="Seconds per problem; with --in and of .cnf files, 10 if not given. With --model: per"
-    " answer checked, 10.",
+    help="Seconds per problem; 10 with --in and for .cnf files if not given. With --model: seconds"
+    " to verify an answer, 10 if not given.",
 )
-@click.option("--dimacs", is_flag=True, help="Read the --in file as DIMACS, whatever its suffix.")
+@click.option("--dimacs", is_flag=True, help="Read the --in file as DIMACS, with any suffix.")
 @engine_options
 def solve(
     task: str | None,
@@ -62,9 +64,9 @@ def solve(
     dimacs: bool,
     **options: Any,
 ) -> None:
-    """Answer each PROBLEM for a person, or the problems of a file as JSON lines.
+    """Print the answer to each PROBLEM, or answer the problems of a file as JSON lines.
 
-    A problem that ends in .cnf is a DIMACS file, answered as SAT competitions ask for it.
+    A problem that ends in .cnf is a DIMACS file. Its answer is in the format of SAT competitions.
 
     \b
     logicgen solve --task propositional "a & !b | c"
@@ -115,13 +117,13 @@ def verify(
     target: str | None,
     **options: Any,
 ) -> int:
-    """Check one ANSWER to a PROBLEM, or those of a file.
+    """Check an ANSWER to a PROBLEM, or all answers in a file.
 
-    Exit status: 0 if the answer is correct, 1 if it is not, 2 for bad input. With --in it is 2 if
-    some line cannot be checked, because it is no JSON or its problem does not parse, else 0.
+    Exit status: 0 if the answer is correct, 1 if it is not, 2 for bad input. With --in it is 0, or
+    2 if a line is not JSON or its problem does not parse.
 
-    A PROBLEM that ends in .cnf is a DIMACS file; its ANSWER is a file with a solver's v lines (- is
-    stdin), or their text.
+    A PROBLEM that ends in .cnf is a DIMACS file. Its ANSWER is a file with a solver's v lines (- is
+    stdin), or the text of these lines.
 
     \b
     logicgen verify --task propositional "a | b" "a=1"
@@ -138,20 +140,23 @@ def verify(
         _verify_lines(str(task), source, target, **options)
         return 0
     if answer is None:
-        raise click.UsageError("the ANSWER is missing (an empty one is written '')")
+        raise click.UsageError("the ANSWER is missing (write an empty answer as '')")
     if target is not None:
         raise click.UsageError("--out goes with --in FILE")
     return _verify_one(str(task), str(problem), answer, **options)
 
 
 def _verify_lines(task: str, source: str, target: str | None, **options: Any) -> None:
-    """Write the verdicts on the lines of a file. Raises LogicgenError if some cannot be checked."""
+    """Write the verdicts on the lines of a file.
+
+    Raises LogicgenError if lines cannot be checked, after all verdicts are written.
+    """
     rows = library.verify_lines(task, source, **options)
     if errors := run_bulk(rows, target, "verdict", "verifying")["error"]:
         place = "standard input" if source == "-" else source
         raise LogicgenError(
-            f"{place}: lines that cannot be checked: {errors:,}. They are no JSON with a problem"
-            " and an answer, or their problem does not parse: see the reason in each row with the"
+            f"{place}: lines that cannot be checked: {errors:,}. They are not JSON with a problem"
+            " and an answer, or the problem does not parse: see the reason in each row with the"
             " verdict 'error'"
         )
 
@@ -177,15 +182,12 @@ def _verify_one(
 
 
 def is_dimacs(name: str) -> bool:
-    """Return whether a problem or file on the command line is a DIMACS file.
-
-    Its suffix decides, because no formula ends in it.
-    """
+    """Return whether the name ends in .cnf, as no formula does."""
     return name.endswith(".cnf")
 
 
 def _dimacs_files(problems: tuple[str, ...], source: str | None, dimacs: bool) -> list[str]:
-    """Return the DIMACS files to solve, if any. Fails where formulas stand beside them."""
+    """Return the DIMACS files to solve. Raises UsageError if formulas are given as well."""
     if source is not None:
         return [source] if dimacs or is_dimacs(source) else []
     files = [name for name in problems if is_dimacs(name)]
@@ -195,9 +197,9 @@ def _dimacs_files(problems: tuple[str, ...], source: str | None, dimacs: bool) -
 
 
 def _solve_dimacs(files: list[str], target: str | None, workers: int, seconds: float) -> None:
-    """Write the answers to DIMACS files, and show the file under way.
+    """Write the answers to DIMACS files, and show the current file on a terminal.
 
-    The time limit is reported after a second, if the command still runs.
+    If the command takes longer than a second, it prints the time limit.
     """
     limit = f"limit: {seconds:g} s for each file (--timeout SECONDS for another)"
     report = threading.Timer(1.0, say, [limit])
@@ -210,7 +212,7 @@ def _solve_dimacs(files: list[str], target: str | None, workers: int, seconds: f
 
 
 def _with_waiting(answers: Iterator[str], files: list[str]) -> Iterator[str]:
-    """Yield the answers; while one is not there, show a bar with its file and the time taken."""
+    """Yield the answers. While an answer is computed, show its file and the time in a bar."""
     for done, file in enumerate(files):
         with progress_bars("files", transient=True) as bars:
             bars.add_task(f"solving {printable(file)}", completed=done, total=len(files))
@@ -221,7 +223,7 @@ def _with_waiting(answers: Iterator[str], files: list[str]) -> Iterator[str]:
 def _check_dimacs_options(
     task: str | None, *, solver: str | None, model: str | None = None, **_: Any
 ) -> None:
-    """Raise an error for options that name another task or solver than DIMACS files have."""
+    """Raise an error for options that do not fit DIMACS files."""
     if task not in (None, "propositional"):
         raise LogicgenError(f"a DIMACS file is a propositional problem; leave out --task {task}")
     if solver not in (None, "pysat"):
@@ -231,10 +233,11 @@ def _check_dimacs_options(
 
 
 def run_bulk(rows: Iterator[Row], target: str | None, key: str, doing: str) -> Counter[str]:
-    """Write rows as JSON lines to `target`, and report the speed.
+    """Write rows as JSON lines to `target`, print the speed, and return counts.
 
-    A regular file is there when it is complete. `key` names the field whose values are counted, in
-    the report and in the result. doing: for the progress bar.
+    A regular file appears under its name when it is complete.
+
+    key: the field to count values of. doing: label of the progress bar.
     """
     start = time.perf_counter()
     counts: Counter[str] = Counter()
@@ -249,7 +252,7 @@ def run_bulk(rows: Iterator[Row], target: str | None, key: str, doing: str) -> C
 
     if is_standard_output(target):
         sys.stdout.writelines(lines())
-        sys.stdout.flush()  # before anybody says that it is done
+        sys.stdout.flush()  # before the summary is printed
     else:
         _write(lines(), target)
     seconds = time.perf_counter() - start
@@ -261,7 +264,7 @@ def run_bulk(rows: Iterator[Row], target: str | None, key: str, doing: str) -> C
 
 
 def _write(texts: Iterable[str], target: str | None) -> None:
-    """Write texts to standard output, or to a file that is there when it is complete."""
+    """Write texts to standard output, or to a file that appears when it is complete."""
     if is_standard_output(target):
         for text in texts:
             put(text, nl=False)

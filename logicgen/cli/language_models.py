@@ -18,24 +18,25 @@ from logicgen.errors import LogicgenError
 @click.command("complete")
 @click.argument("run", metavar="RUN", type=opt.PATH)
 @click.argument("prompt", required=False)
-@opt.integer_option("--tokens", 100, help="At most so many.")
+@opt.integer_option("--tokens", 100, help="Most tokens to write.")
 @opt.sampling_options("random draws")
-@click.option("--greedy", is_flag=True, help="Write the likeliest token each time; draw nothing.")
+@click.option("--greedy", is_flag=True, help="Greedy decoding instead of random draws.")
 @click.option(
     "--beams",
     type=click.IntRange(1, 1000),
-    help="Write the most probable text that a beam search with so many beams finds; draw nothing.",
+    metavar="N",
+    help="Beam search with N beams instead of random draws.",
 )
 @opt.integer_option(
     "--count",
     1,
-    help="So many texts, of --beams the best; several as JSON lines with text and"
-    " log_probability (nats).",
+    help="Number of texts; with --beams, the best texts found. Several texts are printed as JSON"
+    " lines with text and log_probability (nats).",
 )
 @click.option(
     "--vote",
     is_flag=True,
-    help="Only the most frequent of --count texts; of several, that of most probability in total.",
+    help="Print only the most frequent of --count texts. Total probability breaks ties.",
 )
 @click.option("--until", metavar="TEXT", help="Stop before TEXT.")
 @opt.SEED
@@ -50,10 +51,10 @@ def complete(
     vote: bool,
     **options: Any,
 ) -> None:
-    """Write what follows PROMPT, or standard input, by the language model in RUN.
+    """Continue PROMPT, or standard input, with the language model in RUN.
 
     A text ends before --until, at the end of a document, or after --tokens. A line break at the
-    end of standard input is no part of the prompt.
+    end of standard input is not part of the prompt.
 
     \b
     logicgen complete runs/english "A list is" --temperature 0.8
@@ -62,15 +63,17 @@ def complete(
     """
     random = opt.given(options, opt.RANDOM)
     if greedy and random:
-        raise LogicgenError(f"--greedy and {opt.flag(*random)}: nothing is drawn; leave one out")
+        raise LogicgenError(
+            f"--greedy and {opt.flag(*random)}: greedy decoding draws nothing at random; leave one"
+            " out"
+        )
     others = [*random, *["greedy"] * greedy, *["vote"] * vote]
     if beams is not None and others:
         raise LogicgenError(
-            f"--beams and {opt.flag(*others)}: a beam search has its own way to choose; leave one"
-            " out"
+            f"--beams and {opt.flag(*others)}: a beam search chooses the text itself; leave one out"
         )
     if vote and count == 1:
-        raise LogicgenError("--vote: one text has nothing to be compared with; give --count N")
+        raise LogicgenError("--vote: needs several texts; give --count N")
 
     asked = read_text() if prompt is None else prompt
     settings = {name: options[name] for name in options if name not in opt.RANDOM}
@@ -90,11 +93,11 @@ def complete(
 @click.argument("run", metavar="RUN", type=opt.PATH)
 @click.argument("text", required=False)
 @click.option(
-    "--after", metavar="TEXT", default="", help="What stands before; if not given, <end>."
+    "--after", metavar="TEXT", default="", help="The text before TEXT; a new document if not given."
 )
-@click.option("--whole", is_flag=True, help="The document ends behind the text.")
+@click.option("--whole", is_flag=True, help="Include that the document ends after the text.")
 @opt.integer_option(
-    "--samples", least=2, help="Estimate from so many where there are more tokenisations."
+    "--samples", least=2, help="Samples for an estimate if there are too many tokenizations."
 )
 @opt.SEED
 @opt.DEVICE
@@ -107,10 +110,11 @@ def probability(
     seed: int,
     device: str,
 ) -> None:
-    """Give the log2-probability of TEXT, or standard input, by the language model in RUN.
+    """Print the log2-probability of TEXT, or standard input, under the language model in RUN.
 
-    Byte pairs can write a text in many ways. The canonical one is the model's own; marginal is the
-    probability of all of them together. A line break at the end of standard input does not count.
+    Byte pairs can write a text in many ways. The canonical tokenization is the tokenizer's own. The
+    marginal probability is the sum over all tokenizations. A line break at the end of standard
+    input does not count.
 
     \b
     logicgen measure probability runs/english "A list is"
@@ -124,23 +128,25 @@ def probability(
 
 @click.command("tightness")
 @click.argument("run", type=PATH)
-@click.option("--data", type=DATA, help="Folder of a corpus, to see what <end> has there at least.")
-@click.option("--split", help="Of the corpus; test if not given.")
-@integer_option("--limit", 256, help="At most so many sequences, and draws of random rows.")
-@integer_option("--context", least=2, help="Tokens of a sequence; those of training if not given.")
+@click.option(
+    "--data", type=DATA, help="Folder of a corpus, to find the least probability of <end> there."
+)
+@click.option("--split", help="Split of the corpus; test if not given.")
+@integer_option("--limit", 256, help="Most sequences, and most draws of random embeddings.")
+@integer_option("--context", least=2, help="Tokens in a sequence; as in training if not given.")
 @DEVICE
 def tightness(
     run: Path, data: Path | None, split: str | None, limit: int, context: int | None, device: str
 ) -> None:
-    """Say whether the language model in RUN ends every text with probability 1.
+    """Compute whether the language model in RUN ends every text with probability 1.
 
-    Prints a lower bound of the probability of <end> after any text of any length, computed from the
-    weights, and how many tokens follow on average at most. A model with random rows has a bound for
-    each draw; the least is printed.
+    Prints a lower bound of the probability of <end> after any text, computed from the weights. Also
+    prints an upper bound of the mean number of tokens that follow. A model with random embeddings
+    has a bound for each draw; the least bound is printed.
     """
     for option, value in (("--split", split), ("--context", context)):
         if value is not None and data is None:
-            raise LogicgenError(f"{option} says what is read of a corpus: give --data, too")
+            raise LogicgenError(f"{option} goes with a corpus: give --data, too")
     settings = {"split": split or "test", "limit": limit, "context": context}
     for line in library.tightness(run, data, device=device, **settings):
         put(line)

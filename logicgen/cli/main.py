@@ -1,4 +1,4 @@
-"""The `logicgen` program: runs a command, and says in one line what ended it."""
+"""The `logicgen` program: runs a command and reports an error in one line."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import sys
 import threading
 import warnings
 
-INTERRUPTED = "interrupted; nothing half-written is left, and the same command starts again"
+INTERRUPTED = "interrupted; no half-written file is left; run the same command to start again"
 
 
 def main() -> None:
     """Run the command line and exit with its status.
 
-    A LogicgenError is printed in one line (or with the place in a text); the status is then 2, as
-    for whatever else the machine refuses. An interruption ends with 128 and the signal's number.
-    LOGICGEN_TRACEBACK=1 shows where an error comes from.
+    An error is printed in one line, with the place if it is in a text. The exit status is then 2.
+    After an interruption it is 128 plus the number of the signal. With LOGICGEN_TRACEBACK=1 the
+    traceback of an error is printed, too.
     """
-    # Threads of torch's OpenMP spin while they wait for each other. With another program on one of
-    # two cores, that made training six times slower; without one, sleeping costs a third.
+    # OpenMP threads of torch spin while they wait for each other. With another program on one of
+    # two cores, spinning made training six times slower. On free cores, sleeping costs a third.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    # A Ctrl-C while what follows is imported ends the process, as nobody could say more of it.
+    # Ctrl-C during the imports below ends the process without a traceback.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     import click
@@ -43,19 +43,19 @@ def main() -> None:
             import traceback
 
             traceback.print_exc()
-        # What others make of an interruption, such as a file that cannot be loaded, is not so.
+        # Libraries may turn an interruption into another exception. Report the interruption.
         ended = isinstance(error, KeyboardInterrupt | click.Abort)
         status = _explained(interruptions[-1] if interruptions and not ended else error)
-        if ended and interruptions:  # Ray makes a Ctrl-C of any signal
+        if ended and interruptions:  # Ray turns every signal into a KeyboardInterrupt
             status = status_of(interruptions[-1])
-    # Nothing is left to be lost, and a signal now needs no words.
+    # All output is written. A signal from here on ends the process without a message.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
     sys.exit(status)
 
 
 def _in_a_thread(ended: threading.ExceptHookArgs) -> None:
-    """Say what ended a thread; of a disk that is full the main thread hears as well."""
+    """Print the error that ended a thread. The main thread reports an OSError itself."""
     from logicgen.cli.terminal import say
 
     if ended.exc_value is not None and not isinstance(ended.exc_value, OSError | SystemExit):
@@ -63,7 +63,7 @@ def _in_a_thread(ended: threading.ExceptHookArgs) -> None:
 
 
 def _explained(error: BaseException) -> int:
-    """Say what ended the command, in one line, and return the exit status."""
+    """Print in one line why the command ended, and return the exit status."""
     import click
 
     from logicgen.cli.terminal import OutputClosedError, drop_output, say
@@ -79,16 +79,16 @@ def _explained(error: BaseException) -> int:
             error.show(file=shown)
             say(shown.getvalue().rstrip("\n"))
             if isinstance(error, click.NoSuchOption) and error.option_name.startswith("->"):
-                say("(a PROBLEM that begins with - goes after --)")
+                say("(put -- before a PROBLEM that begins with -)")
             return error.exit_code
         case KeyboardInterrupt() | click.Abort():
-            # Click turns KeyboardInterrupt into Abort. The message of training says how to go on.
+            # Click turns KeyboardInterrupt into Abort. Training's message names how to continue.
             cause = error.__cause__ or error
             say(f"logicgen: {str(cause) or INTERRUPTED}")
             return status_of(cause)
-        case OutputClosedError() | BrokenPipeError():  # when it ran, or when the output was flushed
+        case OutputClosedError() | BrokenPipeError():  # during the command, or during the flush
             drop_output()
-            return 0  # the reader of the output has read enough
+            return 0  # a reader such as `head` needs no more output
         case _:
             if isinstance(error, OSError):
                 drop_output()
@@ -97,7 +97,7 @@ def _explained(error: BaseException) -> int:
 
 
 def _reason(error: BaseException) -> str:
-    """Return what went wrong, for a person."""
+    """Return the reason of an error, for a person."""
     from logicgen.errors import LogicgenError, reason_of
     from logicgen.extras import missing_extra
 
@@ -110,14 +110,14 @@ def _reason(error: BaseException) -> str:
             place = f"{error.filename}: " if error.filename else "input or output failed: "
             return place + reason_of(error)
         case MemoryError():
-            return "not enough memory; ask for less at a time, or use fewer workers"
+            return "not enough memory; make smaller requests, or use fewer workers"
         case RecursionError():
             return "the input is nested too deeply"
     lines = str(error).strip().splitlines() or [""]
     last = lines[-1] if "worker" in lines[0] else lines[0]
     return (
         f"an error that should not happen: {type(error).__name__}: {last}; please report it with"
-        " what LOGICGEN_TRACEBACK=1 shows"
+        " the output of the same command under LOGICGEN_TRACEBACK=1"
     )
 
 

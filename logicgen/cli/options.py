@@ -1,4 +1,4 @@
-"""Options that several commands share, and which of them are given."""
+"""Command-line options that several commands share, and checks of the given options."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class PagePath(click.Path):
     """The path of an HTML file to write."""
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Return the path. Fails with a usage error if its name does not end as a page's does."""
+        """Return the path. Fails with a usage error if its name does not end in .html or .htm."""
         path = super().convert(value, param, ctx)
         if Path(str(path)).suffix.lower() not in (".html", ".htm"):
             self.fail(f"{value}: give a name that ends in .html", param, ctx)
@@ -44,24 +44,26 @@ class LocalPath(click.Path):
     """The path of a file or folder of this machine."""
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Return the path. Fails with a usage error where it is a URL."""
+        """Return the path. Fails with a usage error if it is a URL."""
         if is_url(value):
-            self.fail(f"{value}: has to be local: only data may be at a URL", param, ctx)
+            self.fail(f"{value}: give a local path; only data can be at a URL", param, ctx)
         return super().convert(value, param, ctx)
 
 
 def _lasting(url: str) -> str:
-    """Return a URL. Raises LogicgenError where what is put there is gone with the command."""
+    """Return a URL. Raises LogicgenError if its store is deleted when the command ends."""
     if url.lower().startswith("memory:"):
-        raise LogicgenError(f"{url}: ends with this command: give a folder, or another store")
+        raise LogicgenError(
+            f"{url}: is lost when this command ends: give a folder or another store"
+        )
     return url
 
 
 class DataPath(click.Path):
-    """The folder of data to read; of a URL, that of a local copy."""
+    """The folder of data to read. A URL is replaced by the folder of a local copy."""
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Return the path. Raises LogicgenError where a URL leads to no finished data."""
+        """Return the path. Raises LogicgenError if a URL holds no finished data."""
         if not is_url(value):
             return super().convert(value, param, ctx)
         from logicgen.cli.terminal import stage_bars
@@ -72,7 +74,7 @@ class DataPath(click.Path):
 
 
 class OutPath(LocalPath):
-    """The folder of data to make; a URL stays a text."""
+    """The folder of data to make. A URL is kept as text."""
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         """Return the path or the URL."""
@@ -88,19 +90,19 @@ POSITIVE = Number(min=0, min_open=True)
 def integer_option(
     name: str, default: int | None = None, *, least: int = 1, **settings: Any
 ) -> Option:
-    """Return an option that takes an integer, and shows its default in its help if it has one."""
+    """Return an option that takes an integer. Its help shows the default, if any is given."""
     if default is not None:
         settings |= {"default": default, "show_default": True}
     return click.option(name, type=click.IntRange(min=least), **settings)
 
 
 def out_option(text: str = "Folder.", *, required: bool = False) -> Option:
-    """Return the option of the folder to write into."""
+    """Return the option --out, the folder to write into."""
     return click.option("-o", "--out", required=required, type=PATH, help=text)
 
 
 def data_option(text: str = "Folder of a data set, or its URL.") -> Option:
-    """Return the option of the folder with the data."""
+    """Return the option --data, the folder with the data."""
     return click.option("--data", required=True, type=DATA, help=text)
 
 
@@ -116,7 +118,7 @@ def together(*options: Option) -> Option:
 
 
 def engine_options(command: Callable[..., Any]) -> Any:
-    """Add --engine and --address to a command, which then runs on that engine."""
+    """Add --engine and --address to a command, and run the command on that engine."""
 
     @wraps(command)
     def run(*arguments: Any, engine: str, address: str | None, **options: Any) -> Any:
@@ -125,7 +127,7 @@ def engine_options(command: Callable[..., Any]) -> Any:
         context = click.get_current_context()
         given = context.get_parameter_source("workers") is not ParameterSource.DEFAULT
         if engine == "ray" and given:
-            raise LogicgenError("--workers: a Ray cluster has CPUs of its own; leave it out")
+            raise LogicgenError("--workers: a Ray cluster uses all its CPUs; leave it out")
         with using(engine, address):
             return command(*arguments, **options)
 
@@ -135,12 +137,12 @@ def engine_options(command: Callable[..., Any]) -> Any:
             type=click.Choice(["local", "ray"]),
             default="local",
             show_default=True,
-            help="Processes of this machine, or a Ray cluster (logicgen[ray]).",
+            help="Run on this machine (local), or on a Ray cluster (needs logicgen[ray]).",
         ),
         click.option(
             "--address",
             metavar="HOST:PORT",
-            help="Of a Ray cluster, or auto; without it one is started on this machine.",
+            help="Address of a Ray cluster, or auto. If not given, start Ray on this machine.",
         ),
     )
     return added(run)
@@ -151,7 +153,9 @@ DEVICE = click.option(
 )
 SEED = integer_option("--seed", 0, least=0)
 WORKERS = integer_option("--workers", 1)
-TASK = click.option("--task", help="A name from `logicgen list tasks`; DIMACS files need none.")
+TASK = click.option(
+    "--task", help="A name from `logicgen list tasks`. Not needed for DIMACS files."
+)
 TARGET_AND_SOLVER = together(
     click.option(
         "--out",
@@ -168,17 +172,19 @@ SCORING = together(
     integer_option(
         "--embedding-seeds",
         1,
-        help="Repeat with so many draws of the random parts of the embedding.",
+        help="Repeat the evaluation with N random draws of the embedding.",
+        metavar="N",
     ),
     click.option(
-        "--beams", type=click.IntRange(1, 1000), help="Beam search with so many beams; 1 is greedy."
+        "--beams", type=click.IntRange(1, 1000), help="Beams of a beam search; 1 is greedy."
     ),
     click.option(
         "--ensemble",
         type=click.IntRange(1, 1000),
         default=1,
         show_default=True,
-        help="Average probabilities over so many draws of the random parts of the embedding.",
+        metavar="N",
+        help="Average the probabilities over N random draws of the embedding.",
     ),
     out_option("Folder; RUN/SPLIT if not given."),
     DEVICE,
@@ -186,7 +192,7 @@ SCORING = together(
         "--grammar/--no-grammar", default=True, help="Decode only answers that parse. [yes]"
     ),
 )
-"""The model, the data and the decoding, of `evaluate` and `covariance`."""
+"""The options of `evaluate` and `covariance` for the model, the data and the decoding."""
 
 
 SEARCH, RANDOM = ("beams", "length_normalization"), ("temperature", "top_k", "top_p")
@@ -194,30 +200,31 @@ SEARCH, RANDOM = ("beams", "length_normalization"), ("temperature", "top_k", "to
 
 
 def sampling_options(draws: str) -> Option:
-    """Return the options of random draws; `draws` says in the help which ones these are."""
+    """Return the options of random draws; `draws` is the name of the draws in the help."""
     return together(
-        click.option("--temperature", type=POSITIVE, help=f"Of {draws} [1]."),
-        integer_option("--top-k", help="Draw from the K likeliest tokens."),
+        click.option("--temperature", type=POSITIVE, help=f"Temperature of {draws} [1]."),
+        integer_option("--top-k", metavar="K", help="Draw from the K most probable tokens."),
         click.option(
             "--top-p",
             type=Number(min=0, max=1, min_open=True),
-            help="Draw from the nucleus: the fewest tokens with this probability.",
+            metavar="P",
+            help="Draw from the fewest tokens whose total probability is at least P.",
         ),
     )
 
 
 def given(options: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """Return those of some options that are given."""
+    """Return the options in `names` that have a value."""
     return {name: options[name] for name in names if options.get(name) is not None}
 
 
 def flag(name: str, *others: str) -> str:
-    """Return how the first of some options is written on the command line."""
+    """Return the first of several options as it is written on the command line."""
     return "--" + name.replace("_", "-")
 
 
 def changed() -> list[click.Parameter]:
-    """Return the arguments of the running command, and its options other than their defaults."""
+    """Return the running command's arguments, and its options that differ from their defaults."""
     context = click.get_current_context()
     return [
         parameter
@@ -233,28 +240,28 @@ REPLIES = together(
     click.option(
         "--mode",
         type=click.Choice(["strict", "tolerant"]),
-        help="Of replies: which places of a completion may hold the answer [strict].",
+        help="For REPLIES: where in a completion the answer may be [strict].",
     ),
     click.option(
         "--mixed-prompts",
         is_flag=True,
-        help="Of replies: allow those to prompts of different versions.",
+        help="For REPLIES: accept replies to different prompt versions in one file.",
     ),
 )
-"""What is said of a file of replies alone."""
+"""Options that only a file of replies allows."""
 
 
 def check_options(allowed: Collection[str], why: str) -> None:
-    """Raise LogicgenError for an option that is given and not allowed; `why` says why not."""
+    """Raise LogicgenError if an option is given that is not allowed; `why` is the reason."""
     for parameter in changed():
         if (name := str(parameter.name)) not in allowed:
             raise LogicgenError(f"{flag(name)}: {why}; leave it out")
 
 
 def check_no_replies(run: Path) -> None:
-    """Raise LogicgenError for what goes with replies alone, where there is no file of them."""
+    """Raise LogicgenError if an option for replies is given, or if a file of replies is missing."""
     if run.suffix in SUFFIXES and not exists(run):
         raise LogicgenError(f"{run}: no such file of replies")
     for parameter in changed():
         if (name := str(parameter.name)) in OF_REPLIES:
-            raise LogicgenError(f"{flag(name)}: goes with a file of replies; leave it out")
+            raise LogicgenError(f"{flag(name)}: needs a file of replies; leave it out")

@@ -14,7 +14,7 @@ from logicgen.cli.terminal import put, say, stage_bars
 def _checked_folders(
     context: click.Context, parameter: click.Parameter, given: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Return the folders as they are given. Fails where one of several is a URL."""
+    """Return the given folders. Fails with a usage error if a URL is among several folders."""
     if len(given) > 1:
         for folder in given:
             opt.PATH.convert(folder, parameter, context)
@@ -24,7 +24,7 @@ def _checked_folders(
 def _checked_out(
     context: click.Context, parameter: click.Parameter, given: str | None
 ) -> Path | None:
-    """Return the page of one folder, or the folder that several need."""
+    """Return the page to write for one folder, or the folder to write into for several."""
     several = len(context.params["folders"]) > 1
     if given is not None:
         kind = opt.PATH if several else opt.PAGE
@@ -39,7 +39,7 @@ def _checked_out(
     "folders",
     nargs=-1,
     required=True,
-    is_eager=True,  # how many there are says what --out is
+    is_eager=True,  # --out is a page for one folder, and a folder for several
     callback=_checked_folders,
     metavar="EVALUATION|DATA ...",
 )
@@ -48,20 +48,20 @@ def _checked_out(
     "--out",
     callback=_checked_out,
     metavar="FILE.html|DIR",
-    help="The page [report.html in the folder]; of several evaluations a folder.",
+    help="The page [report.html in the folder]; for several evaluations, a folder.",
 )
 @opt.WORKERS
 def command(folders: tuple[str, ...], out: Path | None, workers: int) -> None:
     """Show an evaluation, a data set or a corpus as one HTML file, or compare evaluations.
 
-    EVALUATION is a folder that logicgen evaluate wrote, such as RUN/grid, and DATA one that
-    logicgen generate wrote. The page has heat maps, every example behind a cell, and why an answer
-    is wrong: the word that falsifies the formula, and the truth of each subformula on it.
+    EVALUATION is a folder that logicgen evaluate wrote, such as RUN/grid. DATA is a folder that
+    logicgen generate wrote. The page has heat maps, the examples of every cell, and why an answer
+    is wrong: a word that falsifies the formula, and the truth of each subformula on the word.
 
-    Several EVALUATIONs of the same examples are set side by side in the folder --out: a table, heat
-    maps with one scale, maps of the difference to the first evaluation, accuracy by number of
-    symbols, and report.html, a page with the examples that one gets right and another does not. Of
-    corpora, perplexity by position in one plot.
+    Several EVALUATIONs of the same examples are compared in the folder --out. It gets a table, heat
+    maps with one scale, maps of the difference to the first evaluation, and accuracy by number of
+    symbols. The page report.html lists the examples that only some of the models answer right.
+    For corpora, one plot shows perplexity by position.
 
     \b
     logicgen report RUN/grid

@@ -18,25 +18,24 @@ from logicgen.cli.terminal import progress_bars, put, say, stage_bars
 @click.command("study")
 @click.argument("name")
 @out_option("Folder; runs/studies/NAME if not given.")
-@integer_option("--workers", help="Trials at a time; one per GPU, or else per core, if not given.")
+@integer_option("--workers", help="Trials at a time; if not given, the number of GPUs or cores.")
 @click.option(
     "--set",
     "changes",
     metavar="KEY=VALUE",
     multiple=True,
-    help="Change a key of the study, such as lesson.steps=300; may be repeated.",
+    help="Change a key of the study, such as teachers=5. May be repeated.",
 )
 @DEVICE
 @engine_options
 def command(
     name: str, out: Path | None, workers: int | None, changes: tuple[str, ...], device: str
 ) -> None:
-    """Compute the trials of study NAME, a shipped name or the path of a TOML file.
+    """Run the trials of the study NAME, a shipped name or the path of a TOML file.
 
-    A trial trains and scores a model, or computes a part of a published experiment. Leaves a
-    record of each in OUT/trials.jsonl.gz, and a table and figures made from the records alone. A
-    trial that has its record is not computed again. So the same command continues after an
-    interruption, and tries failed trials again.
+    A trial trains and scores a model, or computes a part of a published experiment. Its record is
+    added to OUT/trials.jsonl.gz. The table and the figures are made from the records alone. After
+    an interruption the same command continues: it runs trials without a record, and failed trials.
     """
     library.study(
         name,
@@ -53,7 +52,7 @@ def command(
 
 @contextmanager
 def _trial_bar(name: str, total: int, done: int) -> Iterator[tuple[Callable[..., None], Any]]:
-    """Yield a function that advances the bar of the trials, and one that prints above it."""
+    """Yield a function that advances the progress bar, and a function that prints above the bar."""
     with progress_bars("trials") as bars:
         bar = bars.add_task(name, total=total, completed=done)
 
@@ -62,6 +61,6 @@ def _trial_bar(name: str, total: int, done: int) -> Iterator[tuple[Callable[...,
             if text != name:
                 bars.update(bar, description=text)
 
-        # As it is: not wrapped, and [embedding] is no markup.
+        # Print lines as they are: not wrapped, and without markup in [brackets].
         above = partial(bars.console.print, soft_wrap=True, markup=False, highlight=False)
         yield advance, above

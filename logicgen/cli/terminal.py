@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 
 
 class OutputClosedError(Exception):
-    """Whoever read the output has had enough, as `head` has."""
+    """The reader of the output has closed it, as `head` does."""
 
 
 def say(text: str) -> None:
-    """Write a message to standard error, without what would command the terminal."""
+    """Write a message to standard error. Control characters are escaped."""
     click.echo(printable(text), err=True)
 
 
 def put(text: str, nl: bool = True) -> None:
-    """Write a result to standard output; where that is a terminal, as `say` does."""
+    """Write a result to standard output. On a terminal, control characters are escaped."""
     terminal = sys.stdout is not None and sys.stdout.isatty()
     click.echo(printable(text) if terminal else text, nl=nl)
 
 
 def is_standard_output(target: str | None) -> bool:
-    """Return whether an output goes to standard output, which may be a file with other contents."""
+    """Return whether the target is standard output, which other programs may write to as well."""
     return target in (None, "-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 
 
@@ -50,10 +50,10 @@ def read_text() -> str:
 
 
 def open_streams() -> None:
-    """Put something in the place of standard streams that were closed (`>&-`).
+    """Replace standard streams that were closed (`>&-`) by the null device.
 
-    Else the next file that is opened gets their descriptor, and messages are written into it. What
-    is read from a closed input, or written to a closed output, fails as it should; messages vanish.
+    Otherwise the next file to be opened gets their descriptor, and messages are written into it.
+    Reading a closed input and writing to a closed output still fail. Messages are dropped.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is not None:
@@ -68,23 +68,23 @@ def open_streams() -> None:
 
 
 def flush_output() -> None:
-    """Write what is left of standard output; OSError where that fails, such as on a full disk."""
+    """Flush standard output. Raises OSError if that fails, such as on a full disk."""
     sys.stdout.flush()
 
 
 def drop_output() -> None:
-    """Forget what could not be written, so that Python does not fail to write it again at exit."""
+    """Discard unwritten output, because Python would fail again to write it at exit."""
     nothing = os.open(os.devnull, os.O_WRONLY)
-    with suppress(OSError):  # an output that is no file has nothing to write at exit
+    with suppress(OSError):  # standard output may have no descriptor
         os.dup2(nothing, sys.stdout.fileno())
     os.close(nothing)
 
 
 @contextmanager
 def progress_bars(unit: str, transient: bool = False) -> Iterator[Progress]:
-    """Yield progress bars that count `unit`s, with time taken and time left.
+    """Yield progress bars that count `unit`, with the time taken and the time left.
 
-    transient: whether the bars are removed at the end.
+    transient: remove the bars at the end.
     """
     from rich.console import Console
     from rich.progress import (
@@ -111,10 +111,13 @@ def progress_bars(unit: str, transient: bool = False) -> Iterator[Progress]:
 
 @contextmanager
 def stage_bars(unit: str, prefix: str = "") -> Iterator[Callable[[str, int, int], None]]:
-    """Yield a function of (stage, done, total) that keeps one bar, `prefix` + stage, for each."""
+    """Yield a function of (stage, done, total) that shows a progress bar for each stage.
+
+    prefix: text before the name of the stage.
+    """
     bars: Progress | None = None
     tasks: dict[str, TaskID] = {}
-    with ExitStack() as shown:  # bars that nothing calls would leave an empty line
+    with ExitStack() as shown:  # the display starts at the first call: it would leave an empty line
 
         def progress(stage: str, done: int, total: int) -> None:
             nonlocal bars

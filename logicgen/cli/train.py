@@ -24,45 +24,43 @@ from logicgen.library import train
 @click.argument("model")
 @data_option()
 @out_option("Folder; runs/MODEL if not given.")
-@integer_option("--steps", help="Instead of the recipe's number.")
+@integer_option("--steps", help="Training steps; the recipe's number if not given.")
 @click.option(
     "--max-minutes",
     type=POSITIVE,
-    help="Stop after that long, with a model that can be used or resumed.",
+    help="Stop after this time. The model can then be used, or trained further with --resume.",
 )
 @DEVICE
-@integer_option(
-    "--devices", 1, help="Train on so many of this machine's at once: GPUs, or on a CPU its cores."
-)
-@click.option("--resume", is_flag=True, help="Go on from the folder's last checkpoint.")
+@integer_option("--devices", 1, help="Number of GPUs, or of processes on a CPU, to train on.")
+@click.option("--resume", is_flag=True, help="Continue from the last checkpoint in the folder.")
 @click.option(
     "--from",
     "start",
     type=PATH,
     metavar="RUN",
-    help="Start from the weights of RUN; a learned model becomes a symbol-invariant one.",
+    help="Start from the weights of RUN. Turns learned into symbol-invariant embeddings.",
 )
 @click.option(
     "--learn",
     type=click.Choice(["answers", "everything", "right", "accepted"]),
-    help="Instead of the recipe's training.learn: stored answers; problems and answers; every token"
-    " that leads to a right answer; or, --from a trained model, answers of its own that are"
-    " accepted by the verifier ([reward] of the recipe).",
+    help="Learn stored answers (answers), problems and answers (everything), or every token that"
+    " leads to a right answer (right). With --from, accepted learns the model's own answers that"
+    " the verifier accepts ([reward] of the recipe). If not given, training.learn of the recipe.",
 )
 @click.option(
     "--held-out",
     type=DATA,
     multiple=True,
     metavar="DATA",
-    help="With --learn accepted: a data set whose problems, but those to train on, it must not see;"
-    " those of --data it does not, either. May be repeated.",
+    help="With --learn accepted: exclude the held-out splits of this data set from training. The"
+    " held-out splits of --data are always excluded. May be repeated.",
 )
-@integer_option("--workers", 1, help="With --learn accepted: processes that judge.")
+@integer_option("--workers", 1, help="With --learn accepted: processes that verify answers.")
 def command(model: str, data: Path, out: Path | None, **settings: Any) -> None:
     """Train the model of recipe MODEL, a shipped name or the path of a TOML file.
 
-    Interrupted or out of time, it goes on with --resume exactly where it stopped. Watch it with
-    tensorboard --logdir OUT/logs.
+    After an interruption, or after --max-minutes, --resume continues exactly where training
+    stopped. Watch the loss with tensorboard --logdir OUT/logs.
     """
     folder = out or Path("runs") / Path(model).stem
     train(model, data, folder, quiet=False, torchrun=True, say=say, **settings)

@@ -121,7 +121,7 @@ def test_compare(demo, undrawn, tmp_path):
     with pytest.raises(LogicgenError, match="two evaluations"):
         library.compare([tmp_path / "a"], tmp_path / "no")
     refused(run("report", tmp_path / "a", *out), "ends in .html")
-    local = "has to be local"
+    local = "give a local path"
     refused(run("report", tmp_path / "a", "s3://b/c", *out), "'EVALUATION|DATA ...'", local)
     refused(run("report", tmp_path / "a", tmp_path / "b", "-o", "s3://b/c"), "'--out'", local)
     refused(run("report", tmp_path / "a", tmp_path / "b"), "Missing option '-o' / '--out'")

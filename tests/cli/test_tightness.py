@@ -42,7 +42,7 @@ def test_what_is_no_language_model_or_corpus_is_refused(tmp_path):
     refused(run("measure", "tightness", tmp_path / "run", "--data", tmp_path / "none"), "none")
     for option, value in (("--split", "train"), ("--context", 8)):
         result = run("measure", "tightness", tmp_path / "run", option, value)
-        refused(result, f"{option} says what is read of a corpus: give --data, too")
+        refused(result, f"{option} goes with a corpus: give --data, too")
 
 
 @pytest.mark.parametrize(

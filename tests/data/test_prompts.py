@@ -119,7 +119,7 @@ def test_the_command(data, tmp_path):
     for wrong, said in [
         (["--for", "xml"], "no format is called 'xml'"),
         (["--for", "trl", "--name", "x"], "--name is of a model"),
-        (["--examples", 1], "--examples and --notation are of prompts"),
+        (["--examples", 1], "--examples and --notation go with --for"),
     ]:
         done = run("export", data.folder, tmp_path / "other", *wrong)
         assert done.returncode == 2

@@ -196,7 +196,7 @@ def test_a_file_that_is_wrong_is_one_line(data, tmp_path, arguments, content, sa
 
 def test_options_of_replies_go_with_replies(data):
     result = run("evaluate", "ltl", "--data", data.folder, "--mode", "strict")
-    refused(result, "--mode: goes with a file of replies")
+    refused(result, "--mode: needs a file of replies")
 
 
 def asked(data, tmp_path):

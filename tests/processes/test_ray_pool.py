@@ -208,7 +208,7 @@ def test_sigterm_ends_a_run_on_ray_that_is_finished_later(cluster, tmp_path):
     process.send_signal(signal.SIGTERM)
     _, said = process.communicate()
     assert process.returncode == 143, said
-    assert "the same command goes on from there" in said
+    assert "run the same command to continue" in said
     assert "Traceback" not in said
     subprocess.run([*command, "--workers", "1"], check=True, capture_output=True)
     whole = tmp_path / "whole"
@@ -291,7 +291,7 @@ def test_ray_is_not_installed(monkeypatch):
 def test_options_that_contradict_each_other(tmp_path):
     for options, said in (
         (["--address", "127.0.0.1:1"], "the local engine has no address; give --engine ray"),
-        (["--engine", "ray", "--workers", "2"], "--workers: a Ray cluster has CPUs of its own"),
+        (["--engine", "ray", "--workers", "2"], "--workers: a Ray cluster uses all its CPUs"),
     ):
         out = ["-o", str(tmp_path / "d")]
         result = CliRunner().invoke(group, ["generate", "propositional-mini", *out, *options])

@@ -208,7 +208,7 @@ def test_commands(bucket, tmp_path):
     assert "340 verified examples" in made.output
     refused = run("train", "propositional-learned", "--data", url, "-o", "s3://x/run")
     assert refused.exit_code == 2
-    assert "has to be local: only data may be at a URL" in refused.output
+    assert "give a local path; only data can be at a URL" in refused.output
     trained = run(
         *("train", "propositional-learned", "--data", url, "-o", str(tmp_path / "run")),
         *("--steps", "2"),
@@ -217,7 +217,7 @@ def test_commands(bucket, tmp_path):
     missing = run("train", "propositional-learned", "--data", url + "x", "-o", str(tmp_path / "r"))
     assert isinstance(missing.exception, LogicgenError)
     for bad, says in (
-        ("memory://x/y", "ends with this command"),
+        ("memory://x/y", "is lost when this command ends"),
         ("s3:/b/x", "one slash where a URL has two"),
         ("simplecache::s3://b/x", "without ::"),
     ):
@@ -236,4 +236,4 @@ def test_commands(bucket, tmp_path):
         ("convert", "--task", "propositional", examples, "s3://b/x.jsonl"),
         ("solve", "--task", "propositional", "--in", examples, "--out", "s3://b/x.jsonl"),
     ):
-        assert "has to be local" in run(*command).output
+        assert "give a local path" in run(*command).output
