@@ -1,13 +1,13 @@
-"""Formal-logic data sets whose every answer a solver has verified.
+"""Formal-logic data sets in which a solver has verified every answer.
 
-The functions below cover the common uses; everything is imported when it is first used.
+The functions below cover the common uses. Each is imported when it is first used.
 
     logicgen.solve("propositional", "a & !b")               # Solution(status, witness)
     logicgen.verify("propositional", "a | b", "a=1")        # Verdict.CORRECT
     logicgen.task("ltl").sample(symbols=3, length=12, seed=0, index=7)    # problem number 7
-    logicgen.prompt("ltl", "a U b")                         # the text that asks a language model
+    logicgen.prompt("ltl", "a U b")                         # a prompt for a language model
     logicgen.Scorer("ltl").score("a U b", "<answer>{b}</answer>").reward                  # 1.0
-    logicgen.audit(reward, "ltl").text                      # what another verifier pays wrongly
+    logicgen.audit(reward, "ltl").text                      # wrong answers that `reward` pays
     logicgen.generate("propositional-mini", "data/mini")    # a data set, made or finished
     logicgen.load_dataset("data/mini")                      # rows and arrays of token ids
     logicgen.train("propositional-mini-interchangeable", "data/mini", "runs/mini")
@@ -17,7 +17,7 @@ The functions below cover the common uses; everything is imported when it is fir
 
 from __future__ import annotations
 
-# As of `typing`, which takes a while to import: a Ctrl-C meanwhile would be a traceback.
+# Not imported from `typing`: that import is slow, and Ctrl-C would print a traceback meanwhile.
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ _ELSEWHERE = {
 
 
 def __getattr__(name: str) -> Any:
-    """Return what `__all__` names, imported when it is first used."""
+    """Import and return a name of `__all__`."""
     if name not in __all__:
         raise AttributeError(f"module 'logicgen' has no attribute {name!r}")
     from importlib import import_module
@@ -76,5 +76,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return what there is to use."""
+    """Return the public names."""
     return [*__all__, "__version__"]

@@ -1,4 +1,4 @@
-"""The base class of all errors that logicgen raises for a person to read."""
+"""The errors that logicgen raises for a person to read, and functions for their messages."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-# A message that quotes a hostile file stays on a screen; its end says what to do.
+# Characters of the longest message. A longer message loses its middle; the remedy is at its end.
 LONGEST = 2000
 
 
 class LogicgenError(Exception):
-    """An error with one message for a person: what was wrong, where, and what to do.
+    """An error with a message for a person: the fault, its place, and a remedy.
 
     The command line prints the message and exits with status 2. A message spans several lines only
-    where it points into a text (`FormatError`). One of more than 2,000 characters is shortened.
+    if it points into a text (`FormatError`). A message is shortened to 2,000 characters.
     """
 
     def __init__(self, message: object) -> None:
@@ -29,20 +29,20 @@ class FormatError(LogicgenError):
         self.reason, self.text, self.line, self.column = reason, text, line, column
         lines = text.split("\n")
         shown = lines[line - 1] if line <= len(lines) else ""
-        # A window around the place, so that a formula of 10,000 characters still fits a screen.
+        # Show a window around the place: a formula may have 10,000 characters.
         start = max(0, column - 1 - 60)
         window = "".join(c if c.isprintable() else " " for c in shown[start : start + 100])
         caret = " " * (column - 1 - start) + "^"
         super().__init__(f"line {line}, column {column}: {reason}\n  {window}\n  {caret}")
 
     def __reduce__(self) -> Any:
-        """Return what pickle stores, which would make it from the message alone."""
+        """Return the arguments for pickle, which would otherwise pass only the message."""
         return type(self), (self.reason, self.text, self.line, self.column)
 
 
 @contextmanager
 def at(place: object) -> Iterator[None]:
-    """Name the place in each LogicgenError raised inside."""
+    """Put the place before the message of each LogicgenError that is raised inside."""
     try:
         yield
     except LogicgenError as error:
@@ -50,24 +50,24 @@ def at(place: object) -> Iterator[None]:
 
 
 def reason_of(error: Exception) -> str:
-    """Return why the system refused something, without the path, which messages name already."""
+    """Return the reason of an error of the operating system, without the path."""
     return str(getattr(error, "strerror", None) or error)
 
 
-# Control characters but line breaks and tabs, and marks that turn the direction of writing.
+# Control characters except line breaks and tabs, and marks that change the writing direction.
 _CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
 )
 
 
 def printable(text: str) -> str:
-    """Return a text for a terminal: characters that would command it are shown as `\\x1b`."""
+    """Return a text that is safe on a terminal: control characters are written like `\\x1b`."""
     return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
 @contextmanager
 def reading(source: object) -> Iterator[None]:
-    """Raise LogicgenError where `source`, read inside, cannot be opened or is not UTF-8."""
+    """Raise LogicgenError if `source`, which is read inside, cannot be opened or is not UTF-8."""
     try:
         yield
     except OSError as error:
@@ -78,14 +78,14 @@ def reading(source: object) -> Iterator[None]:
     except ValueError as error:
         if "\0" not in str(source):
             raise
-        raise LogicgenError(f"{shown(source)}: no file's name has a NUL character") from error
+        raise LogicgenError(f"{shown(source)}: a file name cannot contain NUL") from error
 
 
 def shown(value: object) -> str:
-    """Return a value as Python writes it, shortened; for messages about values of any size."""
+    """Return the `repr` of a value of any size, shortened for a message."""
     try:
         return shortened(repr(value))
-    except (ValueError, RecursionError):  # thousands of digits, or of lists in lists
+    except (ValueError, RecursionError):  # a number of thousands of digits, or deep nesting
         if isinstance(value, int):
             return f"a number of {value.bit_length():,} bits"
         return f"a {type(value).__name__}"
@@ -101,7 +101,7 @@ def shortened(value: object, longest: int = 120) -> str:
 
 
 def nearest(word: str, known: list[str]) -> str:
-    """Return `did you mean ...?` for a misspelt name, or the known names if none is near."""
+    """Return `did you mean ...?` for a misspelt name, or all known names if no name is similar."""
     from difflib import get_close_matches
 
     if word.lower() in known:
@@ -109,4 +109,4 @@ def nearest(word: str, known: list[str]) -> str:
     close = get_close_matches(word, known, n=3, cutoff=0.5) if len(word) < 1000 else []
     if close:
         return f"did you mean {' or '.join(close)}?"
-    return f"known: {', '.join(known)}" if known else "none is known"
+    return f"known: {', '.join(known)}" if known else "no name is known"

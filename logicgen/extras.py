@@ -1,7 +1,8 @@
-"""Other packages: extras, which only some uses need, and plugins, which extend logicgen.
+"""Optional dependencies (extras) and plugins.
 
-`pip install logicgen` brings what makes data, solves, verifies and scores. What trains networks,
-draws figures or computes with automata is imported where it is used, and an extra brings it.
+`pip install logicgen` installs all packages that making data, solving, verifying and scoring need.
+Training, figures and automata need more packages, which an extra such as `logicgen[train]`
+installs. These packages are imported only by the functions that use them.
 
 A plugin is an entry point of an installed package, in one of the groups `logicgen.tasks`,
 `logicgen.solvers`, `logicgen.embeddings`, `logicgen.positions` and `logicgen.measures`.
@@ -35,19 +36,19 @@ EXTRAS = {
     "torch": "train",
     "verifiers": "verifiers",
 }
-"""The extra that brings each package, by the name under which it is imported."""
+"""The extra that installs each package, by the name under which the package is imported."""
 
 
 DECISIVE = ("logicgen", "lark", "pyarrow", "python-sat")
-"""The packages on whose versions results depend, also the bytes of data."""
+"""The packages whose versions can change results, including the bytes of data."""
 
 
 class MissingExtraError(LogicgenError, ImportError):
-    """A package is not installed that some uses need; the message says which extra brings it."""
+    """An optional package is not installed. The message names the extra to install."""
 
 
 def missing_extra(error: ModuleNotFoundError) -> MissingExtraError | None:
-    """Return what to say of a package that is not there; None where no extra brings it."""
+    """Return the error for a missing package, or None if no extra installs the package."""
     package = (error.name or "").partition(".")[0]
     if package not in EXTRAS:
         return None
@@ -55,9 +56,9 @@ def missing_extra(error: ModuleNotFoundError) -> MissingExtraError | None:
 
 
 def need(extra: str) -> None:
-    """Raise MissingExtraError where a package of an extra is not installed.
+    """Raise MissingExtraError if a package of an extra is not installed.
 
-    For what takes a while before it imports the package.
+    Long work calls this first, because it imports the package late.
     """
     for package, bringing in EXTRAS.items():
         if bringing == extra and find_spec(package) is None:
@@ -74,23 +75,23 @@ def _missing(package: str) -> MissingExtraError:
 
 @contextmanager
 def extras_named() -> Iterator[None]:
-    """Raise MissingExtraError in place of the ModuleNotFoundError of such a package."""
+    """Turn the ModuleNotFoundError of a package of an extra into a MissingExtraError."""
     try:
         yield
     except ModuleNotFoundError as error:
-        said = missing_extra(error)
-        if said is None:
+        missing = missing_extra(error)
+        if missing is None:
             raise
-        raise said from None
+        raise missing from None
 
 
 def plugins(group: str) -> dict[str, EntryPoint]:
-    """Return the plugins of an entry-point group by name. Nothing is imported yet.
+    """Return the plugins of an entry-point group by name, without importing them.
 
-    No other package can take the name of a plugin of logicgen.
+    Another package cannot replace a plugin of logicgen.
     """
     points = sorted(entry_points(group=group), key=lambda point: (is_own(point), point.name))
-    found = {point.name: point for point in points}  # the last of a name
+    found = {point.name: point for point in points}  # the last plugin of a name: logicgen's own
     return dict(sorted(found.items()))
 
 

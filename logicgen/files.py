@@ -1,8 +1,8 @@
-"""Files: written whole or not at all, read within bounds, and their SHA-256 checksums.
+"""Atomic writes, strict reading of JSON, and SHA-256 checksums.
 
-A regular file is written under another name and renamed. Through a link, what it leads to is
-written. A pipe or a device is written to as it is: a rename would destroy it. JSON is read
-strictly, since others may have written it.
+A regular file is written under another name and then renamed. If the path is a link, the file that
+it leads to is written. A pipe or a device is written directly, because a rename would replace it.
+JSON may come from strangers, so its size and nesting are limited.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from typing import Any
 
 from logicgen.errors import LogicgenError, reading, reason_of
 
-MOST_BYTES = 2**28
-MOST_LEVELS = 64  # what is nested deeper can only break what reads it
+MOST_BYTES = 2**28  # of a JSON file
+MOST_LEVELS = 64  # of nesting in JSON; deeper nesting could exhaust the stack of a reader
 
-# A part's name must not be longer than file systems allow (255 bytes), though the file's own may be
-# as long as that.
+# A name of more bytes is replaced by its checksum in the name of the part, because file systems
+# allow 255 bytes.
 _LONG = 240
 
 
 def part_path(path: Path) -> Path:
-    """Return the path of a file while it is written."""
+    """Return the path that a file has until it is complete."""
     name = path.name
     if len(os.fsencode(name)) > _LONG:
         name = hashlib.sha256(os.fsencode(name)).hexdigest()
@@ -38,13 +38,13 @@ def part_path(path: Path) -> Path:
 
 
 def own_part_path(path: Path) -> Path:
-    """Return the path of a file while this thread writes it, of which others may write one, too."""
+    """Return a part path of this thread, because other threads may write the same file."""
     own = f"{platform.node()}.{os.getpid()}.{threading.get_ident()}"
     return part_path(path.with_name(f"{path.name}.{own}"))
 
 
 def is_part(path: Path) -> bool:
-    """Return whether a file is one that a killed process had not finished."""
+    """Return whether a file is the unfinished part of another file."""
     return path.name.startswith(".") and path.name.endswith(".part")
 
 
@@ -55,13 +55,16 @@ def write_atomically(
     forced: bool = True,
     part: Path | None = None,
 ) -> None:
-    """Let `write` make a file at the path it is given, then rename that to `path`.
+    """Call `write` with a temporary path, then rename the file to `path`.
 
-    The content is on the disk before the name is: a power cut leaves the old file or the new one.
-    Not if it is not `forced`, which takes less time. `part` is the first path if it is given, on
-    the same file system.
-    A pipe or a device is itself what `write` is given.
-    Raises LogicgenError where that fails; then nothing is left behind, nor after a Ctrl-C.
+    If `path` is a pipe or a device, call `write` with `path` itself.
+
+    forced: flush the content to the disk before the rename. After a power cut the file is then
+        either the old file or the new file.
+    part: the temporary path, on the same file system; if not given, `part_path`.
+
+    Raises LogicgenError if the file cannot be written. After an error or Ctrl-C the temporary file
+    is deleted.
     """
     with _writing(path, ""):
         mode = _mode(path)
@@ -69,7 +72,7 @@ def write_atomically(
             write(path)
             return
     with _writing(
-        path, "; what is finished is safe, run the same command again when that is mended"
+        path, "; finished files are safe: solve this problem, then run the same command again"
     ):
         target = Path(os.path.realpath(path))
         part = part or part_path(target)
@@ -77,7 +80,7 @@ def write_atomically(
             for each in (target, part):
                 each.parent.mkdir(parents=True, exist_ok=True)
             write(part)
-            if mode is not None:  # who may read the old file may read the new one
+            if mode is not None:  # keep the permissions of the old file
                 part.chmod(stat.S_IMODE(mode))
             if forced:
                 with open(part, "rb") as file:
@@ -90,7 +93,10 @@ def write_atomically(
 
 
 def _mode(path: Path) -> int | None:
-    """Return the type and permissions of what a path leads to. LogicgenError: it is a folder."""
+    """Return the mode of the file at a path, following links, or None if it does not exist.
+
+    Raises LogicgenError if the path is a folder.
+    """
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
@@ -116,8 +122,8 @@ def write_text(path: Path, text: str) -> None:
 def prepare_folder(folder: Path) -> None:
     """Make a folder for results.
 
-    Raises LogicgenError if that cannot be, or if its path is not UTF-8: PyArrow and descriptions in
-    JSON take no other paths.
+    Raises LogicgenError if the folder cannot be made, or if its path is not UTF-8, which PyArrow
+    and JSON need.
     """
     try:
         str(folder).encode()
@@ -134,7 +140,7 @@ def prepare_folder(folder: Path) -> None:
 
 
 def sha256(path: Path) -> str:
-    """Return the checksum of a file. Raises OSError where it cannot be read."""
+    """Return the checksum of a file. Raises OSError if the file cannot be read."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -145,27 +151,28 @@ def text_sha256(text: str) -> str:
 
 
 def json_sha256(content: Mapping[str, Any], without: str) -> str:
-    """Return the checksum of a JSON object; `without` is its key that holds the checksum itself."""
+    """Return the checksum of a JSON object without the key `without`, which holds the checksum."""
     rest = {key: value for key, value in content.items() if key != without}
     return text_sha256(json.dumps(rest, sort_keys=True))
 
 
 def read_json(path: Path, remedy: str) -> dict[str, Any]:
-    """Return the JSON object of a file, nested `MOST_LEVELS` deep at most.
+    """Return the JSON object in a file.
 
-    Raises LogicgenError with `remedy` where there is none, or it is of more than `MOST_BYTES`.
+    Raises LogicgenError with `remedy` if the file is not a JSON object, has more than `MOST_BYTES`
+    bytes, or is nested deeper than `MOST_LEVELS`.
     """
     return json_object(read_bytes(path), path, remedy)
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return the bytes of a file, or of a larger one more than `MOST_BYTES`."""
+    """Return the first `MOST_BYTES` + 1 bytes of a file, so that the caller can see the excess."""
     with reading(path), open(path, "rb") as file:
         return file.read(MOST_BYTES + 1)
 
 
 def json_object(content: bytes, place: object, remedy: str) -> dict[str, Any]:
-    """Return the JSON object that bytes are; `place` is what errors name. See `read_json`."""
+    """Return the JSON object in `content`. Errors name `place`; see `read_json`."""
     try:
         if len(content) > MOST_BYTES:
             raise ValueError(f"more than {MOST_BYTES:,} bytes")
@@ -180,8 +187,8 @@ def json_object(content: bytes, place: object, remedy: str) -> dict[str, Any]:
 def parse_json(text: str) -> Any:
     """Return the value of a JSON text.
 
-    Raises ValueError for any other text, such as one with `NaN` or a number that no float holds,
-    and where lists and objects are nested deeper than `MOST_LEVELS`.
+    Raises ValueError if the text is not JSON, or contains `NaN` or a number that is too large for a
+    float, or nests lists and objects deeper than `MOST_LEVELS`.
     """
     try:
         value = json.loads(text, parse_constant=_no_number, parse_float=_finite)
@@ -193,7 +200,7 @@ def parse_json(text: str) -> Any:
 
 
 def _no_number(name: str) -> float:
-    raise ValueError(f"{name} is no number in JSON")
+    raise ValueError(f"{name} is not a number in JSON")
 
 
 def _finite(digits: str) -> float:
@@ -208,7 +215,7 @@ def _too_deep() -> ValueError:
 
 
 def check_depth(content: Any) -> None:
-    """Raise ValueError where lists and objects are nested deeper than `MOST_LEVELS`."""
+    """Raise ValueError if lists and objects are nested deeper than `MOST_LEVELS`."""
     level = [content] if isinstance(content, dict | list) else []
     for _ in range(MOST_LEVELS):
         level = [
@@ -223,6 +230,6 @@ def check_depth(content: Any) -> None:
 
 
 def damaged(place: object, remedy: str, error: object) -> LogicgenError:
-    """Return the error of a file whose content is not what it has to be."""
+    """Return the LogicgenError for a file with invalid content."""
     line = " ".join(str(error).split())  # it may quote the file
     return LogicgenError(f"{place}: damaged; {remedy} ({line[:300]})")

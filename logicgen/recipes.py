@@ -1,4 +1,4 @@
-"""Recipes: TOML files checked against a typed model, and where those that ship are found."""
+"""Recipes: reading TOML files, checking them against a typed model, and finding shipped recipes."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _PACKAGE = Path(__file__).resolve().parent
 
 Model = TypeVar("Model", bound=BaseModel)
 
-# No declaration is nested a tenth as deep; what copies or compares one may recurse.
+# Deepest nesting of a TOML file. Code that copies or compares tables is recursive.
 DEEPEST = 100
 _TOO_DEEP = f"nested more than {DEEPEST} deep; take out tables or lists"
-_TOO_LARGE = "a whole number that is too large; TOML's go from -2^63 to 2^63 - 1"
-# The beginning of a value of TOML: a text in quotes, a list, a table, a number or a truth value.
+_TOO_LARGE = "a whole number that is too large; TOML allows -2^63 to 2^63 - 1"
+# The beginning of a TOML value: a text in quotes, a list, a table, a number or a truth value.
 _VALUE = re.compile(r"""["'\[{]|[+-]?(\d|inf\b|nan\b)|(true|false)$""")
 _LONG_NUMBER = re.compile(r"\d[\d_]{4299}")
 
@@ -30,8 +30,8 @@ _LONG_NUMBER = re.compile(r"\d[\d_]{4299}")
 class Table(BaseModel):
     """A table of a TOML file.
 
-    Unknown keys, conversions ("12" is not a number), and numbers that JSON does not have (`inf`,
-    `nan`) are refused.
+    Unknown keys are errors. Values are not converted: "12" is not a number. `inf` and `nan` are
+    errors, because JSON does not have them.
     """
 
     model_config = ConfigDict(
@@ -40,7 +40,7 @@ class Table(BaseModel):
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Return the tables of a TOML file. Raises LogicgenError, with the place, for other files."""
+    """Return the tables of a TOML file. Raises LogicgenError, with the place, if it is not TOML."""
     with reading(path):
         text = path.read_text(encoding="utf-8")
     return _parse_toml(text, str(path))
@@ -53,7 +53,7 @@ def _parse_toml(text: str, where: str) -> dict[str, Any]:
         raise LogicgenError(f"{where}: not TOML: {error}") from error
     except RecursionError:
         raise LogicgenError(f"{where}: {_TOO_DEEP}") from None
-    except ValueError:  # of int(), for thousands of digits
+    except ValueError:  # int() refuses thousands of digits
         lines = text.splitlines()
         line = next((i for i, each in enumerate(lines, 1) if _LONG_NUMBER.search(each)), "?")
         raise LogicgenError(f"{where}: line {line}: {_TOO_LARGE}") from None
@@ -62,7 +62,7 @@ def _parse_toml(text: str, where: str) -> dict[str, Any]:
 
 
 def _check_bounds(tables: dict[str, Any], where: str) -> None:
-    """Raise LogicgenError for what is deep enough, or large enough, to fail later on."""
+    """Raise LogicgenError if tables are nested too deeply or an integer is too large."""
     todo: list[tuple[tuple[str, ...], Any]] = [((), tables)]
     while todo:
         place, value = todo.pop()
@@ -77,9 +77,9 @@ def _check_bounds(tables: dict[str, Any], where: str) -> None:
 
 
 def parse_change(text: str) -> tuple[str, Any]:
-    """Return the key and the value of `KEY=VALUE`: a value of TOML, or a text without quotes.
+    """Return the key and the value of `KEY=VALUE`. A text value needs no quotes.
 
-    Raises LogicgenError for other texts.
+    Raises LogicgenError if the text has another form.
     """
     key, equals, value = (part.strip() for part in text.partition("="))
     if not (key and equals):
@@ -92,10 +92,13 @@ def parse_change(text: str) -> tuple[str, Any]:
 def changed(
     tables: dict[str, Any], changes: Mapping[str, Any], where: str, dotted: Collection[str] = ()
 ) -> dict[str, Any]:
-    """Return a recipe's tables with other values, by dotted key, such as `training.steps`.
+    """Return a copy of a recipe's tables with changed values.
 
-    dotted: names of tables whose own keys contain dots; all that follows such a name is one key.
-    Raises LogicgenError naming `where` and the key where a part of it is no table.
+    changes: new values by dotted key, such as `training.steps`.
+    dotted: names of tables with keys that contain dots. The rest of a dotted key after such a name
+        is a single key.
+
+    Raises LogicgenError with `where` and the key if a part of the key is not a table.
     """
     tables = deepcopy(tables)
     for key, value in changes.items():
@@ -112,7 +115,10 @@ def changed(
 
 
 def validate(model: type[Model], values: Any, where: str, table: str = "") -> Model:
-    """Return `values` as a `model`. LogicgenError names `where`, key and what is allowed."""
+    """Return `values` as a `model`.
+
+    Raises LogicgenError with `where`, the key and the allowed values.
+    """
     try:
         return model.model_validate(values)
     except ValidationError as error:
@@ -120,8 +126,8 @@ def validate(model: type[Model], values: Any, where: str, table: str = "") -> Mo
 
 
 def _first_problem(model: type[BaseModel], error: ValidationError, table: str) -> str:
-    """Return what to say of the error, which may hold several problems."""
-    # A misspelt key is also a missing one; the misspelling says more.
+    """Return a message about the first of the problems in an error."""
+    # A misspelt key is reported as unknown and as missing. Report it as unknown.
     errors = sorted(error.errors(), key=lambda e: e["type"] != "extra_forbidden")
     first, others = errors[0], len(errors) - 1
     place = [str(part) for part in first["loc"]]
@@ -150,7 +156,7 @@ def _first_problem(model: type[BaseModel], error: ValidationError, table: str) -
 
 
 def _tables(model: type[BaseModel], place: list[str]) -> list[type[BaseModel]]:
-    """Return the models of a table; keys of dicts and places in lists are no fields."""
+    """Return the models of the table at a place. Keys of dicts and indices of lists are skipped."""
     models = [model]
     for name in place:
         fields = [each.model_fields[name] for each in models if name in each.model_fields]
@@ -161,7 +167,7 @@ def _tables(model: type[BaseModel], place: list[str]) -> list[type[BaseModel]]:
 
 
 def _said(model: type[BaseModel], place: list[str]) -> list[str]:
-    """Return a place without the kinds of tables that pydantic adds: they are in no file."""
+    """Return a place without the kinds of tables, which pydantic adds and a file does not have."""
     return [
         name
         for number, name in enumerate(place)
@@ -170,7 +176,7 @@ def _said(model: type[BaseModel], place: list[str]) -> list[str]:
 
 
 def _tags(model: type[BaseModel]) -> tuple[Any, ...]:
-    """Return what the `kind`, `architecture` and `method` of a table may be."""
+    """Return the allowed values of the `kind`, `architecture` and `method` of a table."""
     keys = ("kind", "architecture", "method")
     fields = [model.model_fields[key] for key in keys if key in model.model_fields]
     return tuple(tag for field in fields for tag in getattr(field.annotation, "__args__", ()))
@@ -186,19 +192,19 @@ def _inner(annotation: Any) -> list[type[BaseModel]]:
 def folder(kind: str) -> Path:
     """Return the folder of shipped `grammars`, `datasets`, `models` or `studies`.
 
-    It lies inside the package in an installed wheel, beside it in a source checkout. Raises
-    LogicgenError where it is missing.
+    In an installed wheel the folder is inside the package. In a source checkout it is next to the
+    package. Raises LogicgenError if the folder is missing.
     """
     for candidate in (_PACKAGE / "declarations" / kind, _PACKAGE.parent / kind):
         if candidate.is_dir():
             return candidate
     raise LogicgenError(
-        f"the {kind} that ship with logicgen are missing beside {_PACKAGE}: reinstall logicgen"
+        f"the {kind} that ship with logicgen are missing in {_PACKAGE}: reinstall logicgen"
     )
 
 
 def _files(kind: str, suffix: str) -> dict[str, Path]:
-    """Return the files of all shipped declarations of a kind by name; studies are in folders."""
+    """Return the files of all shipped declarations of a kind by name. Subfolders are included."""
     return {path.stem: path for path in folder(kind).rglob(f"*{suffix}")}
 
 
@@ -213,9 +219,10 @@ def trained() -> list[str]:
 
 
 def find(kind: str, suffix: str, name: str) -> Path:
-    """Return the file that `name` means: a path if it looks like one, else a shipped name.
+    """Return the file that `name` stands for: a path or the name of a shipped recipe.
 
-    Raises LogicgenError where there is no such file, with names that are near.
+    A name that contains a slash or ends in `suffix` is a path. Raises LogicgenError, with similar
+    names, if there is no such file.
     """
     if name.endswith(suffix) or "/" in name:
         if os.path.isfile(name):

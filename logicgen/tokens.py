@@ -1,16 +1,17 @@
-"""Tokens as text and as ids: those of formulas, and those of texts.
+"""Tokens of formulas and tokens of texts, and their ids.
 
 A `Vocabulary` has finitely many *fixed tokens* (operators, constants, separators, markers) with ids
 `0..F-1`, and *symbols* (propositions, variables, letters to copy) without an upper bound: symbol
 `k` has id `F + k`. Symbols are written `a`, `b`, ..., `z`, `a1`, ..., `z1`, `a2`, ...
 
-`Tokens` are those of a language model. `<end>` stands behind every document, never in a text.
+`Tokens` holds the tokens of a language model. `<end>` follows every document, and is never in a
+text.
 
     kind          a token is                            ids
     characters    a character                           0 <end>, 1 <other>, then the most frequent
-    letters       one of a to z, or a blank for all     0 <end>, 1 <other>, then by frequency
-                  that stands between letters
-    byte-pairs    a run of bytes that occurs often      0 <end>, then as they were merged
+    letters       a letter from a to z, or a blank      0 <end>, 1 <other>, then by frequency
+                  for all characters between letters
+    byte-pairs    a run of bytes that occurs often      0 <end>, then in the order of merges
     names         a name between blanks, such as an     0 <end>, then in the given order
                   automaton's symbol
 """
@@ -34,9 +35,9 @@ if TYPE_CHECKING:
 
 PAD, START, END = "<pad>", "<start>", "<end>"
 
-MOST_SYMBOLS = 1_000_000  # of a data set, and so of a model
+MOST_SYMBOLS = 1_000_000  # of a data set or a model
 
-# Longer numbers count nothing, and very long ones Python does not convert.
+# The number of digits is limited, because Python refuses to convert very long numbers.
 _SYMBOL = re.compile(r"([a-z])(0|[1-9][0-9]{0,16})?\Z")
 
 
@@ -47,7 +48,7 @@ def symbol_name(index: int) -> str:
 
 
 def symbol_index(name: str) -> int | None:
-    """Return the number of the symbol called `name`, or None where no symbol has that name."""
+    """Return the number of the symbol called `name`, or None if no symbol has that name."""
     match = _SYMBOL.match(name)
     if match is None or match[2] == "0":
         return None
@@ -55,7 +56,7 @@ def symbol_index(name: str) -> int | None:
 
 
 class Vocabulary:
-    """The tokens of a task as ids: `<pad>`, `<start>` and `<end>`, the fixed ones, the symbols."""
+    """The tokens of a task: `<pad>`, `<start>`, `<end>`, the other fixed tokens, the symbols."""
 
     pad, start, end = 0, 1, 2
 
@@ -66,7 +67,7 @@ class Vocabulary:
             raise ValueError(f"a fixed token is listed twice: {self.fixed}")
 
     def __len__(self) -> int:
-        """Return F, the number of fixed tokens; the ids of symbols come after them."""
+        """Return F, the number of fixed tokens. The ids of symbols start at F."""
         return len(self.fixed)
 
     def __eq__(self, other: object) -> bool:
@@ -79,7 +80,7 @@ class Vocabulary:
         return f"Vocabulary({' '.join(self.fixed[3:])})"
 
     def id(self, token: str) -> int:
-        """Return the id of a token. Raises KeyError if it is neither a fixed token nor a symbol."""
+        """Return the id of a token. Raises KeyError if it is not a fixed token or a symbol."""
         number = self._ids.get(token)
         if number is None:
             symbol = symbol_index(token)
@@ -94,7 +95,7 @@ class Vocabulary:
         return self.fixed[number] if own < 0 else symbol_name(own)
 
     def encode(self, text: str) -> list[int]:
-        """Return the ids of the blank-separated tokens of `text`; no markers are added."""
+        """Return the ids of the blank-separated tokens of `text`, without markers."""
         return [self.id(token) for token in text.split()]
 
     def decode(self, ids: Iterable[int]) -> str:
@@ -106,21 +107,21 @@ class Vocabulary:
 
 Kind = Literal["characters", "letters", "byte-pairs", "names"]
 
-NOTHING = -1  # an id that stands for no token: what follows a sequence
-OTHER = "<other>"  # any character that is no token
+NOTHING = -1  # the id of places after the end of a sequence; no token has it
+OTHER = "<other>"  # the token of all characters without a token of their own
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 Lattice = list[dict[int, int]]
 """All ways to cut one text into tokens.
 
-Entry i is for place i of the text (a byte or a character): it maps each token that can begin there
-to the place behind that token. The place behind the whole text is the length of the list.
+Entry i is for place i of the text (a byte or a character). It maps the id of each token that can
+begin there to the place after that token. The length of the list is the place after the text.
 """
 
 
 class TokensTable(Table):
-    """What `Tokens.as_dict` returns, in files that others may have written."""
+    """The result of `Tokens.as_dict` in a file, which a stranger may have written."""
 
     kind: Kind
     texts: Annotated[list[str], Field(min_length=1)]
@@ -141,14 +142,14 @@ class TokensTable(Table):
 
 
 class Tokens:
-    """All tokens of a model, V of them; `kind` says how texts are cut into tokens."""
+    """The V tokens of a language model. `kind` is the way in which texts are cut into tokens."""
 
     end = 0
 
     def __init__(self, kind: Kind, texts: Sequence[str], merges: str | None = None) -> None:
         self.kind: Kind = kind
         self.texts = tuple(texts)  # by id
-        self.merges = merges  # for `byte-pairs`, the tokenizer of the library `tokenizers`, as JSON
+        self.merges = merges  # for `byte-pairs`: the JSON of a tokenizer of the library tokenizers
         self._ids = {text: number for number, text in enumerate(self.texts)}
         if len(self._ids) != len(self.texts):
             raise ValueError("a token is listed twice")
@@ -165,25 +166,27 @@ class Tokens:
 
     @property
     def by_character(self) -> bool:
-        """Say whether a token is one character; then `OTHER` is a token."""
+        """Return whether each token is a single character; then `OTHER` is a token."""
         return self.kind in ("characters", "letters")
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the content as JSON has it; `Tokens(**...)` is the way back."""
+        """Return the content for JSON; `Tokens(**...)` reads it."""
         content = {"kind": self.kind, "texts": list(self.texts)}
         return content | ({"merges": self.merges} if self.merges is not None else {})
 
     @staticmethod
     def of_characters(counts: dict[str, int], most: int) -> Tokens:
-        """Return the most frequent characters as tokens, `most` tokens in all at most."""
-        ordered = sorted(counts, key=lambda one: (-counts[one], one))
+        """Return the most frequent characters as tokens, at most `most` tokens in total."""
+        ordered = sorted(counts, key=lambda character: (-counts[character], character))
         return Tokens("characters", [END, OTHER, *ordered[: most - 2]])
 
     @staticmethod
     def of_letters(counts: dict[str, int]) -> Tokens:
-        """Return a to z and the blank as tokens; counts: of characters, to order them by.
+        """Return a to z and the blank as tokens, in the order of their frequency.
 
-        Raises LogicgenError where none of these is a letter.
+        counts: the frequency of each character.
+
+        Raises LogicgenError if `counts` contains no letter.
         """
         found = dict.fromkeys([" ", *LETTERS], 0)
         for text, count in counts.items():
@@ -200,7 +203,7 @@ class Tokens:
     def of_byte_pairs(texts: Iterable[str], most: int) -> Tokens:
         """Return up to `most` (at least 257) byte pairs, merged by their frequency in texts.
 
-        Bytes are the first tokens, so that every text can be written (Sennrich et al. 2016).
+        The first tokens are the bytes, so every text can be encoded (Sennrich et al. 2016).
         """
         from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
@@ -218,10 +221,10 @@ class Tokens:
         return Tokens("byte-pairs", sorted(ids, key=lambda one: ids[one]), tokenizer.to_str())
 
     def id(self, text: str) -> int:
-        """Return the id of a token. Raises LogicgenError, with what is near, where it is none."""
+        """Return the id of a token. Raises LogicgenError, with similar tokens, if it is unknown."""
         number = self._ids.get(text)
         if number is None:
-            raise LogicgenError(f"{text!r} is no token: {nearest(text, list(self.texts))}")
+            raise LogicgenError(f"{text!r} is not a token: {nearest(text, list(self.texts))}")
         return number
 
     def encode(self, text: str) -> np.ndarray:
@@ -230,15 +233,15 @@ class Tokens:
             text = _between_blanks(text) if self.kind == "letters" else text
             return self._by_character[np.frombuffer(text.encode("utf-32-le"), np.uint32)]
         if self.kind == "byte-pairs":
-            text.encode()  # what is not Unicode is an error of ours, not of the library's
+            text.encode()  # raises UnicodeEncodeError; the library would raise another error
             return np.array(self._tokenizer.encode(text).ids, dtype=np.int64)
         names = text.split()
         if END in names:
-            raise LogicgenError(f"{END} stands behind a text, never in one: leave it out")
+            raise LogicgenError(f"{END} cannot be inside a text: leave it out")
         return np.array([self.id(name) for name in names], dtype=np.int64)
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Return the text of ids up to the first `<end>`; unknown characters are written `�`."""
+        """Return the text of ids up to the first `<end>`. `OTHER` is written as `�`."""
         before = [int(number) for number in takewhile(lambda number: number != self.end, ids)]
         if self.kind == "byte-pairs":
             return str(self._tokenizer.decode(before))
@@ -247,15 +250,15 @@ class Tokens:
         return "".join("�" if number == 1 else self.texts[number] for number in before)
 
     def lattice(self, text: str) -> Lattice:
-        """Return all the ways to write a text in tokens, of which `encode` gives one.
+        """Return all ways to cut a text into tokens. `encode` returns one of them.
 
-        Places of byte pairs are bytes. Other kinds have one way.
+        For byte pairs, a place is a byte. For other kinds there is a single way.
         """
         if self.kind != "byte-pairs":
             return [{int(number): place + 1} for place, number in enumerate(self.encode(text))]
         from tokenizers import pre_tokenizers
 
-        # Each byte as the character that stands for it in the texts of tokens
+        # The texts of tokens have a character for each byte.
         alphabet = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
         written = "".join(piece for piece, _ in alphabet.pre_tokenize_str(text))
         longest = max(map(len, self.texts))
@@ -277,13 +280,13 @@ class Tokens:
             raise LogicgenError(f"merges of byte pairs are damaged: {error}") from None
         ids = tokenizer.get_vocab()
         if sorted(ids, key=lambda one: ids[one]) != list(self.texts):
-            raise LogicgenError("merges of byte pairs are damaged: they are those of other tokens")
-        tokenizer.encode_special_tokens = True  # "<end>" in a text is six letters
+            raise LogicgenError("merges of byte pairs are damaged: they belong to other tokens")
+        tokenizer.encode_special_tokens = True  # "<end>" in a text is five characters, no marker
         return tokenizer
 
     @cached_property
     def _by_character(self) -> np.ndarray:
-        """Return the id of each of Unicode's characters."""
+        """Return the id of each Unicode character."""
         table = np.ones(0x110000, dtype=np.int64)
         for number, text in enumerate(self.texts[2:], 2):
             table[ord(text)] = number
@@ -291,8 +294,8 @@ class Tokens:
 
 
 def _between_blanks(text: str) -> str:
-    """Return the letters a to z of a text in lower case, with one blank for all between them.
+    """Return the letters a to z of a text in lower case, with a blank for each gap between them.
 
-    There is no blank at the beginning, so that texts that end with one can follow one another.
+    A text does not begin with a blank, but may end with a blank. So texts can be joined.
     """
     return re.sub("[^a-z]+", " ", text.lower()).removeprefix(" ")

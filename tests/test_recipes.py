@@ -22,7 +22,7 @@ HOSTILE = {
     "deep header": (f"[{'x.' * 3000}y]", "x: nested more than 100 deep"),
     "decimal": ("y = 1\nx = " + "1" * 5000, "line 2: a whole number that is too large"),
     "hexadecimal": ("[a]\nx = 0x" + "f" * 5000, r"a\.x: a whole number that is too large"),
-    "in a list": (f"x = [1, {2**63}]", r"x\.1: a whole number that is too large; TOML's go from"),
+    "in a list": (f"x = [1, {2**63}]", r"x\.1: a whole number that is too large; TOML allows"),
     "bytes": (b"x = '\xff'", "not UTF-8 at byte 5"),
     "NUL": ("x = '\0'", "not TOML"),
     "long value": ("task = 1\nname = '" + "x" * 10**6 + "'", "name|task"),

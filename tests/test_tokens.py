@@ -75,7 +75,7 @@ def test_names_are_separated_by_blanks(names, blank):
 
 
 def test_unknown_names_are_refused_with_what_is_near():
-    with pytest.raises(LogicgenError, match=r"'nort' is no token: .*north"):
+    with pytest.raises(LogicgenError, match=r"'nort' is not a token: .*north"):
         NAMES.encode("south nort")
     assert NAMES.id("->") == 3
 

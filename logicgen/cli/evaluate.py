@@ -195,7 +195,7 @@ def covariance(
     Each line of replies.jsonl is a line of prompts.jsonl with an added `completion`.
     """
     if prompts:
-        check_options(_OF_PROMPTS, "--prompts writes prompts, and no model runs")
+        check_options(_OF_PROMPTS, "has no effect with --prompts")
         say(library.write_renamed_prompts(run, data, split or "test", options["limit"]))
         return
     if isfile(run):

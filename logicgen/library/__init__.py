@@ -1,8 +1,8 @@
 """The main commands as functions: `logicgen.generate`, `logicgen.evaluate`, ...
 
-They print nothing and start their workers in processes of their own, which do not import the
-calling script: they can be called from scripts without a `__main__` guard and from notebooks.
-What needs an extra says which, as MissingExtraError, a LogicgenError.
+The functions print nothing. Their worker processes do not import the calling script, so they work
+in notebooks and in scripts without a `__main__` guard. If an extra is missing, a function raises
+MissingExtraError, a LogicgenError that names the extra.
 """
 
 from __future__ import annotations

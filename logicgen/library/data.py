@@ -1,4 +1,4 @@
-"""Data sets, their files, the list of what ships, and this machine, as functions."""
+"""Functions to make, load, convert and export data sets, and to list recipes and versions."""
 
 from __future__ import annotations
 
@@ -30,14 +30,16 @@ def generate(
     size: int | None = None,
     workers: int | None = None,
 ) -> Dataset | Corpus:
-    """Make the data set or corpus of a recipe in a folder, or finish it there, and return it.
+    """Make the data set or corpus of a recipe in a folder, and return it.
+
+    If an earlier run was interrupted, continue where it stopped.
 
     recipe: a shipped name, or the path of a TOML file.
-    folder: or a URL, as `s3://bucket/folder`, where fsspec's package for it is installed.
-    size: examples in train, validation and test together; the recipe's if not given.
-    workers: processes that share the work, all cores if not given; the bytes are the same.
+    folder: a folder, or a URL such as `s3://bucket/folder` if fsspec's package for it is installed.
+    size: number of examples in train, validation and test together; the recipe's if not given.
+    workers: number of worker processes; all cores if not given. The bytes do not depend on it.
 
-    Raises LogicgenError for a recipe that is wrong, and a folder that holds something else.
+    Raises LogicgenError if the recipe is wrong, or if the folder holds other files.
     """
     make_data(recipe, folder, seed=seed, size=size, workers=workers)
     return load_dataset(folder)
@@ -54,9 +56,9 @@ def make_data(
     bars: Bars = no_bars,
     say: Say = silent,
 ) -> None:
-    """Make data as `generate` does, without opening them, and report what came out.
+    """Make data as `generate` does, and report a summary with `say`.
 
-    name: of the recipe; the stem of its path if not given.
+    name: name of the recipe; the stem of its path if not given.
     """
     from logicgen.data.estimate import announcement
     from logicgen.data.opening import kind_of, make, read_data_recipe
@@ -78,9 +80,10 @@ def make_data(
 
 
 def load_dataset(folder: str | Path) -> Dataset | Corpus:
-    """Return the finished data set or corpus in a folder, or at a URL, of which a copy is kept.
+    """Return the finished data set or corpus in a folder or at a URL.
 
-    Raises LogicgenError where there is none, and for unfinished or damaged data.
+    Data at a URL are copied to a cache first. Raises LogicgenError if the data are missing,
+    unfinished or damaged.
     """
     from logicgen.data import opening
 
@@ -88,12 +91,14 @@ def load_dataset(folder: str | Path) -> Dataset | Corpus:
 
 
 def convert(task: str, source: str | Path, target: str, *, split: str = "train") -> int:
-    """Write examples in another format, and return how many there are.
+    """Write examples in another format, and return their number.
 
-    source: a data-set folder, a text of two lines an example (`.txt`), JSON lines (`.jsonl`), or a
-        `.cnf` file or a folder of them.
+    source: a data-set folder, a text with two lines an example (`.txt`), JSON lines (`.jsonl`), a
+        `.cnf` file, or a folder of `.cnf` files.
     target: ends in `.txt`, in `.jsonl`, or in `/` for a folder of `.cnf` files.
-    Raises LogicgenError for another source or target, and for DIMACS of another task.
+
+    Raises LogicgenError for another source or target, and for DIMACS of a task other than
+    `propositional`.
     """
     from logicgen.data.exchange import convert
 
@@ -136,9 +141,9 @@ def convert_lines(task: str, source: str, notation: Notation) -> Iterator[str]:
 def export_prompts(
     data: Path, target: Path, kind: str, *, bars: Bars = no_bars, **settings: Any
 ) -> dict[str, int]:
-    """Write the splits of a data set as prompts, and return how many each has.
+    """Write the splits of a data set as prompts, and return the number of prompts in each split.
 
-    settings: `examples` and `notation`, as of `logicgen.prompt`.
+    settings: `examples` and `notation`, as in `logicgen.prompt`.
     """
     from logicgen.data.opening import as_dataset
     from logicgen.data.prompts import write_prompts
@@ -157,7 +162,7 @@ def write_gallery(path: Path, bars: Bars = no_bars) -> None:
 
 
 def catalog(kind: str) -> list[tuple[str, str]]:
-    """Return names and one line each of what ships.
+    """Return the name and a line of description of all shipped things of a kind.
 
     kind: `tasks`, `datasets`, `models`, `studies` or `solvers`.
     """
@@ -178,13 +183,13 @@ def catalog(kind: str) -> list[tuple[str, str]]:
             try:
                 with extras_named():
                     rows.append((name, load(name).about))
-            except LogicgenError as error:  # a broken plugin disturbs no other task
+            except LogicgenError as error:  # list the other tasks although a plugin is broken
                 rows.append((name, f"(not available: {error})"))
     return sorted(rows)
 
 
 def environment() -> Iterator[tuple[str, str]]:
-    """Yield versions, devices and solvers, each with a label; of what is missing, how to get it."""
+    """Yield versions, devices and solvers, each with a label; for missing packages, a command."""
     from logicgen.solvers import solver_facts, solver_plugins
 
     yield "python", f"{platform.python_version()} on {platform.platform()}"
@@ -201,7 +206,7 @@ def environment() -> Iterator[tuple[str, str]]:
 
 
 def _torch_devices() -> Iterator[tuple[str, str]]:
-    """Yield on what torch would compute; nothing without it."""
+    """Yield the devices that torch can use. Yields nothing if torch is not installed."""
     try:
         import torch
     except ModuleNotFoundError:

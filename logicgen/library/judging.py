@@ -1,4 +1,4 @@
-"""Solving, verifying and scoring as functions."""
+"""Functions to solve problems, verify answers and score completions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def task(name: str) -> PublicTask:
     """Return a task: `propositional`, `ltl`, `copying`, `lookup` or `permutation`.
 
-    Raises LogicgenError for an unknown one.
+    Raises LogicgenError for an unknown name.
     """
     from logicgen.tasks.public_task import PublicTask
 
@@ -31,13 +31,15 @@ def task(name: str) -> PublicTask:
 def solve(
     task: str, problem: str, *, solver: str | None = None, timeout: float | None = None
 ) -> Solution:
-    """Return the canonical answer to a problem, written for people or in prefix notation.
+    """Return the canonical answer to a problem.
 
-    timeout: seconds after which reading and solving, in a process of their own, are given up.
+    The solution has `status` `sat` and a `witness`, `unsat`, or `unknown` and a `reason`.
 
-    The solution has `status` `sat` and a `witness`, `unsat`, or `unknown` and a `reason`. Raises
-    LogicgenError for an unknown task or solver, FormatError (with line and column) for a problem
-    that does not parse.
+    problem: infix or prefix notation.
+    timeout: seconds to parse and solve the problem, in a process of its own.
+
+    Raises LogicgenError for an unknown task or solver. Raises FormatError, with line and column, if
+    the problem does not parse.
     """
     from logicgen.tasks import judge
 
@@ -56,7 +58,7 @@ def verify(
 
     timeout: seconds after which the verdict is `unknown`.
 
-    Raises as `solve` does for everything else.
+    Raises LogicgenError and FormatError as `solve` does.
     """
     return verdict_and_reason(task, problem, answer, solver=solver, timeout=timeout)[0]
 
@@ -69,14 +71,14 @@ def verdict_and_reason(
     solver: str | None = None,
     timeout: float | None = None,
 ) -> tuple[Verdict, str]:
-    """Return the verdict as `verify` does, and why the answer does not parse or is undecided."""
+    """Return the verdict of `verify`, and the reason if it is `invalid` or `unknown`."""
     from logicgen.tasks import judge
 
     return judge.verify(task, problem, answer, solver, timeout)
 
 
 def reading_note(task: str, problem: str) -> str:
-    """Return a warning if LTL reads a word of the problem as an operator and a symbol, else ""."""
+    """Return a warning if LTL reads a word as an operator and a symbol, else an empty text."""
     from logicgen.syntax.formula_language import split_words
 
     words = split_words(problem) if task == "ltl" else []
@@ -93,10 +95,12 @@ def shown_answers(
     model: str | None = None,
     draws: int = 16,
 ) -> Iterator[tuple[str, str]]:
-    """Yield the answer to each problem as people read it, and a note on it.
+    """Yield the answer to each problem, written for people, and a note on the answer.
 
-    model: a trained model that answers, verified by the solver, with at most `draws` different
-        answers, in `workers` processes. Raises as `solve` does.
+    model: a trained model that answers instead of the solver. It tries at most `draws` different
+        answers, which the solver verifies in `workers` processes.
+
+    Raises LogicgenError and FormatError as `solve` does.
     """
     if model is not None:
         with _answering(task, model, solver, timeout, workers, draws) as answering:
@@ -128,10 +132,12 @@ def solve_lines(
     model: str | None = None,
     draws: int = 16,
 ) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a file of problems, solved: fields with `status` and `witness`.
+    """Yield the problems of a file with their answers: fields with `status` and `witness`.
 
-    source: `-` is standard input. timeout: seconds for each problem, 10 if not given.
-    model: answers instead of the solver, with at most `draws` different answers, all verified.
+    source: path of a file; `-` is standard input.
+    timeout: seconds for each problem, 10 if not given.
+    model: a trained model that answers instead of the solver. It tries at most `draws` different
+        answers, which the solver verifies.
     """
     from logicgen.processes.pool import MEMORY, Limits
     from logicgen.tasks import lines
@@ -153,7 +159,7 @@ def _answering(
 ) -> Answering:
     from logicgen.tasks import load_task
 
-    load_task(task)  # complains
+    load_task(task)  # raises LogicgenError for an unknown task
     with extras_named():
         from logicgen.measures.answering import Answering
         from logicgen.model.checkpoint import as_encoder_decoder
@@ -171,9 +177,11 @@ def verify_lines(
     timeout: float | None = None,
     workers: int = 1,
 ) -> Iterator[dict[str, Any]]:
-    """Yield the fields of a file's JSON lines with `problem` and `answer`, and their `verdict`.
+    """Yield the JSON lines of a file, which have `problem` and `answer`, with a `verdict`.
 
-    The verdict on a line that cannot be read is `error`. timeout: as of `solve_lines`.
+    The verdict on a line that cannot be read is `error`.
+
+    timeout: seconds for each line, 10 if not given.
     """
     from logicgen.processes.pool import MEMORY, Limits
     from logicgen.tasks import lines
@@ -207,10 +215,13 @@ def verify_dimacs(source: str, answer: str) -> str:
 def score(
     task: str, problems: Sequence[str], completions: Sequence[object], **settings: Any
 ) -> list[Judgement]:
-    """Return the judgements on what a language model wrote to problems, in order.
+    """Return judgements on a language model's completions of problems, in order.
 
-    settings: those of `Scorer`, such as `mode`, `timeout` and `workers`. A Scorer that is kept is
-    faster where there are many calls. Raises as it does.
+    For many calls, a `Scorer` that is kept is faster.
+
+    settings: settings of `Scorer`, such as `mode`, `timeout` and `workers`.
+
+    Raises LogicgenError as `Scorer` does.
     """
     from logicgen.scoring import Scorer
 
@@ -221,12 +232,14 @@ def score(
 def audit(
     function: Callable[[str, str], Any] | Mode, task: str = "propositional", **settings: Any
 ) -> Audit:
-    """Return which wrong completions a verifier pays, with a short example for each class of fault.
+    """Report which wrong completions a verifier rewards, with an example of each class of faults.
 
-    function: takes a problem and a completion, and returns a reward: a number, or None if it cannot
-        judge the completion. `strict` and `tolerant` are our own scorer.
-    settings: `problems`, `count`, `seed`, `paid`, `dresses` and `only`, as of
-        `logicgen.scoring.audit.audit`. Raises as it does.
+    function: the verifier. It takes a problem and a completion, and returns a reward: a number, or
+        None if it cannot judge the completion. `strict` and `tolerant` are logicgen's own scorer.
+    settings: `problems`, `count`, `seed`, `paid`, `dresses` and `only`, as in
+        `logicgen.scoring.audit.audit`.
+
+    Raises LogicgenError as `logicgen.scoring.audit.audit` does.
     """
     from logicgen.scoring.audit import audit, own_verifier
 

@@ -1,4 +1,4 @@
-"""Further measures of trained models, and what language models write, as functions."""
+"""Functions for measures of trained models other than their scores, and for completions."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def covariance(
     bars: Bars = no_bars,
     **settings: Any,
 ) -> tuple[list[str], Path]:
-    """Measure whether renaming a problem renames its answer; return it in words, and the folder.
+    """Measure whether renaming a problem renames its answer. Return lines of text and the folder.
 
-    run: a model, or a file of replies to renamed problems. settings: `limit`, `grammar` and
-        `embedding_seeds`, as of `logicgen measure covariance`.
+    run: a model, or a file of replies to renamed problems.
+    settings: `limit`, `grammar` and `embedding_seeds`, as in `logicgen measure covariance`.
     """
     from logicgen.data.opening import as_dataset
 
@@ -73,9 +73,9 @@ def covariance(
 
 
 def write_renamed_prompts(path: Path, data: str | Path, split: str, limit: int) -> str:
-    """Write renamed problems as prompts for another model; return what was written in a line.
+    """Write renamed problems as prompts for another model, and return a line of summary.
 
-    Raises LogicgenError where there is such a file.
+    Raises LogicgenError if the file exists.
     """
     from logicgen.data.opening import as_dataset
     from logicgen.data.prompts import write_lines
@@ -83,7 +83,7 @@ def write_renamed_prompts(path: Path, data: str | Path, split: str, limit: int) 
 
     if path.is_file():
         raise LogicgenError(
-            f"{path}: is there, and may hold what a model wrote: give another name, or remove it"
+            f"{path}: exists, and may contain replies: give another name, or remove the file"
         )
     rows = list(renamed_prompts(as_dataset(load_dataset(data)), split, limit))
     write_atomically(path, lambda part: write_lines(iter(rows), part))
@@ -94,7 +94,7 @@ def write_renamed_prompts(path: Path, data: str | Path, split: str, limit: int) 
 def collapse(
     run: Path, data: str | Path, out: Path | None, device: str = "auto"
 ) -> tuple[list[str], Path]:
-    """Measure how alike rows are that training never showed; return it in words, and the file."""
+    """Measure how alike the embeddings of unseen symbols are. Return lines of text and the file."""
     with extras_named():
         from logicgen.measures.collapse import measure_collapse
     return measure_collapse(run, load_dataset(data), out, device)
@@ -110,9 +110,10 @@ def probe(
     bars: Bars = no_bars,
     **settings: Any,
 ) -> tuple[list[str], Path]:
-    """Train a probe to find the keys of ciphers; return their precision in words, and the figure.
+    """Train a probe to find the keys of ciphers. Return lines of text and the path of a figure.
 
-    probe: settings of the probe. settings: `context`, `window`, `limit` and `device`.
+    probe: settings of the probe.
+    settings: `context`, `window`, `limit` and `device`, as in `logicgen measure probe`.
     """
     from logicgen.data.opening import as_corpus
 
@@ -145,10 +146,11 @@ def complete(
     device: str = "auto",
     **settings: Any,
 ) -> tuple[list[Completion], Election[str] | None]:
-    """Return what a language model writes after a prompt, and the elected text with `vote`.
+    """Continue a prompt with a language model. Return the texts, and with `vote` the winner.
 
-    sampling: settings of random draws, or None for the likeliest tokens.
-    beams: of a beam search, instead of draws. settings: `count` and `until`.
+    sampling: settings of random draws, or None for greedy decoding.
+    beams: number of beams, to use beam search instead.
+    settings: `count` and `until`, as in `logicgen complete`.
     """
     with extras_named():
         from logicgen.measures.completion import complete, most_probable
@@ -159,8 +161,8 @@ def complete(
         return most_probable(model, prompt, tokens, beams=beams, seed=seed, **settings), None
     if sampling is None and settings.get("count", 1) > 1 and not model.random:
         raise LogicgenError(
-            f"--greedy and --count {settings['count']}: this model draws no rows, so that all texts"
-            " would be the same; leave one out"
+            f"--greedy and --count {settings['count']}: all texts would be the same, because this"
+            " model has no random embeddings; leave one out"
         )
     drawn = None if sampling is None else Sampling(**sampling, seed=seed)
     found = complete(model, prompt, tokens, sampling=drawn, seed=seed, **settings)
@@ -172,9 +174,9 @@ def complete(
 def text_probability(
     run: str | Path, text: str, *, device: str = "auto", **settings: Any
 ) -> list[str]:
-    """Return, in words, the probability of a text under a language model, as log2.
+    """Return lines of text with the log2-probability of a text under a language model.
 
-    settings: `after`, `whole`, `samples` and `seed`, as of `logicgen measure probability`.
+    settings: `after`, `whole`, `samples` and `seed`, as in `logicgen measure probability`.
     """
     with extras_named():
         from logicgen.measures.text_probability import text_probability
@@ -184,10 +186,10 @@ def text_probability(
 def tightness(
     run: str | Path, data: str | Path | None = None, *, device: str = "auto", **settings: Any
 ) -> list[str]:
-    """Return, in words, whether a language model ends every text with probability 1.
+    """Return lines of text on whether a language model ends every text with probability 1.
 
-    data: a corpus, to look for the least probability of `<end>`. settings: `split`, `limit` and
-    `context`, as of `logicgen measure tightness`.
+    data: a corpus in which to look for the least probability of `<end>`.
+    settings: `split`, `limit` and `context`, as in `logicgen measure tightness`.
     """
     from logicgen.data.opening import as_corpus
 
@@ -205,7 +207,7 @@ def _language_model(run: str | Path, device: str) -> LanguageModel:
 
 
 def show_grammar(run: Path, out: Path | None = None) -> tuple[str, str]:
-    """Draw the grammar of a run, a data set or a file; return its weights and files in words."""
+    """Draw the grammar of a run, a data set or a file. Return its weights and the files as text."""
     with extras_named():
         from logicgen.experiments.grammars import show_grammar
     return show_grammar(run, out)
@@ -214,16 +216,16 @@ def show_grammar(run: Path, out: Path | None = None) -> tuple[str, str]:
 def cut_grammar(
     run: Path, above: str, below: str, out: Path | None = None
 ) -> tuple[list[str], str]:
-    """Write a grammar without the connection of two units; return what is lost, and the file."""
+    """Remove a connection from a grammar. Return the lost sentences and the file as text."""
     with extras_named():
         from logicgen.experiments.grammars import cut_grammar
     return cut_grammar(run, above, below, out)
 
 
 def sentence_lines(run: Path, prompt: str, **settings: Any) -> Iterator[str]:
-    """Yield sentences of a grammar that agree with a prompt.
+    """Yield sentences of a grammar that match a prompt.
 
-    settings: `count`, `seed` and `exact`, as of `logicgen measure grammar generate`.
+    settings: `count`, `seed` and `exact`, as in `logicgen measure grammar generate`.
     """
     with extras_named():
         from logicgen.experiments.grammars import sentence_lines

@@ -1,4 +1,4 @@
-"""Training, evaluating, comparing and reporting as functions."""
+"""Functions to train, evaluate, compare and export models, and to write reports."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ def train(
     say: Say = silent,
     **settings: Any,
 ) -> Path:
-    """Train the model of a recipe on the data in a folder, into the folder `run`; return it.
+    """Train the model of a recipe on a data set, write it into the folder `run`, and return `run`.
 
     recipe: a shipped name, or the path of a TOML file.
-    learn: instead of the recipe's `training.learn`.
-    held_out: with `accepted`, folders of data sets whose problems, but those of their training
-        part, the model must not see.
-    settings: `steps`, `max_minutes`, `device`, `devices`, `resume`, `workers` and `start`, as of
-        `logicgen train` (`start` is its `--from`); and `quiet=False` for a progress bar.
+    data: the folder or URL of a data set or corpus.
+    learn: replaces `training.learn` of the recipe.
+    held_out: for `learn="accepted"`, data sets whose held-out splits are excluded from training.
+    settings: `steps`, `max_minutes`, `device`, `devices`, `resume`, `workers` and `start`, as in
+        `logicgen train` (`start` is its `--from`); `quiet=False` shows a progress bar.
 
-    Raises LogicgenError for data that do not fit the recipe, and a folder that holds something
-    else; KeyboardInterrupt once a checkpoint is saved.
+    Raises LogicgenError if the data do not fit the recipe, or if the folder holds other files.
+    Raises KeyboardInterrupt after Ctrl-C, when a checkpoint is saved.
     """
     from logicgen.data.opening import as_dataset
     from logicgen.model.recipe import read_model_recipe
@@ -53,8 +53,7 @@ def train(
         chosen = chosen.learning(learn)
     if held_out and chosen.learns != "accepted":
         raise LogicgenError(
-            "--held-out: only --learn accepted draws problems that could be held-out ones; leave it"
-            " out"
+            "--held-out: only --learn accepted draws problems that may be held out; leave it out"
         )
     settings = {"quiet": True, **settings}
     settings["held_out"] = [as_dataset(load_dataset(each)) for each in held_out]
@@ -68,11 +67,12 @@ def train(
 
 
 def load_model(run: str | Path, device: str = "auto") -> Model:
-    """Return the trained model, of any kind, in a run's folder, on `auto`, `cpu` or `cuda`.
+    """Return a trained model of any kind.
 
-    run: folder, or the name of a shipped model.
+    run: folder of the model, or the name of a shipped model.
+    device: `auto`, `cpu` or `cuda`.
 
-    Raises LogicgenError for a folder without a finished model, and a damaged file.
+    Raises LogicgenError if the folder has no finished model, or if a file is damaged.
     """
     with extras_named():
         from logicgen.model import checkpoint
@@ -88,24 +88,24 @@ def evaluate(
     verified: int | None = None,
     **settings: Any,
 ) -> dict[str, Any]:
-    """Write the scores of a model on a split into a folder, and return their summary.
+    """Score a model on a split, write the scores into a folder, and return their summary.
 
-    run: folder of a trained model, the name of a shipped one, or a file of what any other model
-        wrote: JSON lines, or a log of Inspect.
-    folder: a folder in that of the run, or beside the file, if not given.
-    beams: of beam search; greedy decoding if 1.
-    verified: score also the first of up to so many different answers that the solver accepts.
-    settings: `split`, `limit`, `device`, `workers`, `embedding_seeds`, ... as of
-        `logicgen evaluate`; of a corpus `context` and `beyond`; of a file `split`, `mode`,
-        `timeout`, `workers`, `mixed_prompts`.
+    run: folder of a trained model, name of a shipped model, or a file with the replies of any other
+        model: JSON lines, or a log of Inspect.
+    folder: if not given, a folder inside `run`, or next to the file.
+    beams: number of beams; 1 is greedy decoding.
+    verified: also score the first accepted answer of up to this number of different answers.
+    settings: `split`, `limit`, `device`, `workers`, `embedding_seeds`, ... as in
+        `logicgen evaluate`; for a corpus also `context` and `beyond`; for a file only `split`,
+        `mode`, `timeout`, `workers` and `mixed_prompts`.
 
-    Raises LogicgenError where the model does not fit the data, or the folder holds other things.
+    Raises LogicgenError if the model does not fit the data, or if the folder holds other files.
     """
     from logicgen.data.corpus import Corpus
 
     opened, out = load_dataset(data), None if folder is None else Path(folder)
     if isfile(run):
-        _check_default({"beams": beams, "verified": verified}, f"{run}: replies are given")
+        _check_default({"beams": beams, "verified": verified}, f"{run} is a file of replies")
         return judge_replies(Path(run), opened, out, **settings)[1]
     if isinstance(opened, Corpus):
         _check_default({"beams": beams, "verified": verified}, f"{data}: a corpus has no answers")
@@ -115,7 +115,7 @@ def evaluate(
 
 
 def _check_default(given: dict[str, Any], why: str) -> None:
-    """Raise LogicgenError for a setting of decoding where nothing is decoded."""
+    """Raise LogicgenError for a setting of decoding, because no model decodes here."""
     for name, value in given.items():
         if value not in (None, 1):
             raise LogicgenError(f"{name}: {value}; {why}: leave it out")
@@ -131,13 +131,13 @@ def judge_replies(
     bars: Bars = no_bars,
     **settings: Any,
 ) -> tuple[Path, dict[str, Any]]:
-    """Judge a file of replies of any model; return the folder and the summary.
+    """Judge a file of replies of any model. Return the folder of the scores and their summary.
 
-    out: folder; one called like the file, beside it, if not given.
-    split: the one that the replies say if not given, or `grid`.
-    settings: those of `judgements`.
+    out: folder; if not given, a folder next to the file, with the name of the file.
+    split: if not given, the split that the replies name, or else `grid`.
+    settings: settings of `logicgen.measures.replies.judge_replies`.
 
-    Raises LogicgenError where replies are not of these data, or the folder holds other things.
+    Raises LogicgenError if the replies belong to other data, or if the folder holds other files.
     """
     from logicgen.data.opening import as_dataset
     from logicgen.integrations.reply_files import read_replies
@@ -168,10 +168,10 @@ def measure_perplexity(
     say: Say = silent,
     **settings: Any,
 ) -> tuple[Path, dict[str, Any]]:
-    """Measure the perplexity of a language model by position; return the folder and the summary.
+    """Measure the perplexity of a language model by position. Return the folder and the summary.
 
-    out: folder; `DATA-SPLIT` in the run's folder if not given.
-    settings: `limit`, `context`, `beyond` and `embedding_seeds`.
+    out: folder; if not given, `DATA-SPLIT` in the folder of the model.
+    settings: `limit`, `context`, `beyond` and `embedding_seeds`, as in `logicgen evaluate`.
     """
     from logicgen.data.opening import as_corpus
 
@@ -186,8 +186,8 @@ def measure_perplexity(
     trained = checkpoint.load_json(checkpoint.find_run(run) / checkpoint.CARD).get("data")
     if trained != corpus.fingerprint:
         say(
-            f"{run} was trained on other data ({trained}) than {corpus.folder}: what is read here"
-            " may have been trained on"
+            f"{run} was trained on other data ({trained}) than {corpus.folder}: its training data"
+            " may contain these sequences"
         )
     if reason := perplexity.without_ideal(corpus):
         say(f"{corpus.folder}: {reason}")
@@ -216,16 +216,19 @@ def score_answers(
     say: Say = silent,
     **settings: Any,
 ) -> tuple[Path, dict[str, Any]]:
-    """Score a model's answers with the solver, cell by cell; return the folder and the summary.
+    """Score a model's answers with the solver, cell by cell. Return the folder and the summary.
 
-    out: folder; `SPLIT` in the run's folder if not given.
-    search: settings of beam search. random: settings of random draws.
-    sample: draw the answers instead of searching for them. verified: as of `evaluate`.
-    votes: of language models, how many draws elect an answer.
-    reset_rows: a seed, with which rows of symbols that never occur in training are drawn anew.
-    timeout: seconds per answer. settings: further ones of `predict_and_verify`.
+    out: folder; if not given, `SPLIT` in the folder of the model.
+    search: settings of beam search.
+    random: settings of random draws.
+    sample: draw the answers at random instead of using beam search.
+    verified: as in `evaluate`.
+    votes: for language models, take the most frequent of this number of random answers.
+    reset_rows: a seed to redraw the embeddings of symbols that never occur in training.
+    timeout: seconds per answer.
+    settings: more settings of `predict_and_verify`.
 
-    Raises LogicgenError where the model does not fit the data, or the folder holds other things.
+    Raises LogicgenError if the model does not fit the data, or if the folder holds other files.
     """
     from logicgen.data.opening import as_dataset
 
@@ -259,7 +262,7 @@ def _answerer(
     reset_rows: int | None,
     say: Say,
 ) -> tuple[Answerer, About, str]:
-    """Return a model that answers problems, what is evaluated, and the name of its scores."""
+    """Return the model that answers, a description of the evaluation, and its folder's name."""
     from logicgen.measures import collapse, predictions
     from logicgen.model import checkpoint
 
@@ -269,21 +272,21 @@ def _answerer(
         say(f"rows redrawn of tokens that never occur in training: {redrawn:,}")
     model = opened.answerer(data, str(run), votes)
     about = predictions.About.of(model.region, Path(run).resolve().name, data, split)
-    # Scores on data of a task that it was not trained on stand beside those of its own.
+    # The folder of a model may have scores on its own task and scores on other tasks.
     scores = split if model.trained_on_task else f"{data.name}-{split}"
     scores += "" if reset_rows is None else f"-reset-rows-{reset_rows}"
     return model, replace(about, reset_rows=reset_rows, precision=opened.precision), scores
 
 
 def score_lines(summary: dict[str, Any]) -> list[str]:
-    """Return the scores of a summary of answers in words."""
+    """Return the scores in a summary of answers as lines of text."""
     from logicgen.measures.evaluation import score_lines
 
     return score_lines(summary)
 
 
 def perplexity_lines(summary: dict[str, Any]) -> list[str]:
-    """Return the perplexity of a summary of a corpus in words."""
+    """Return the perplexity in a summary of a corpus as lines of text."""
     from logicgen.measures.curves import summary_lines
 
     return summary_lines(summary)
@@ -292,10 +295,11 @@ def perplexity_lines(summary: dict[str, Any]) -> list[str]:
 def report(
     folder: str | Path, out: Path | None = None, *, workers: int = 1, bars: Bars = no_bars
 ) -> Path:
-    """Write an evaluation, a data set or a corpus as one HTML page, and return its path.
+    """Write an HTML page on an evaluation, a data set or a corpus, and return its path.
 
     out: the page; `report.html` in the folder if not given.
-    Raises LogicgenError for a folder that holds something else.
+
+    Raises LogicgenError if the folder holds none of the three.
     """
     from logicgen.data.corpus import Corpus
     from logicgen.data.dataset import Dataset
@@ -308,7 +312,7 @@ def report(
     folder = Path(folder)
     if out is None and folder.is_relative_to(cache() / "data"):
         raise LogicgenError(
-            "-o: name the page: the data have been copied from a URL, and a copy may be deleted"
+            "-o: name the page, because the local copy of data at a URL may be deleted"
         )
     if not isdir(folder):
         raise LogicgenError(f"{folder}: no such folder: give an evaluation, or a data set")
@@ -327,24 +331,25 @@ def report(
 
 
 def _no_report(folder: Path) -> str:
-    """Return why a folder has no report, and what to give instead."""
+    """Return an error message for a folder that has no report."""
     from logicgen.measures.evaluation import PREDICTIONS
 
     below = [str(path.parent) for path in sorted(folder.glob(f"*/{PREDICTIONS}"))]
     if below:
         return f"{folder}: no {PREDICTIONS}; did you mean {' or '.join(below)}?"
     return (
-        f"{folder}: neither an evaluation (no {PREDICTIONS}) nor a data set (no dataset.json): run"
-        " logicgen evaluate or logicgen generate first"
+        f"{folder}: is neither an evaluation (no {PREDICTIONS}) nor a data set (no dataset.json):"
+        " run logicgen evaluate or logicgen generate first"
     )
 
 
 def compare(
     folders: Sequence[Path], out: Path, *, workers: int = 1, bars: Bars = no_bars
 ) -> tuple[list[str], list[str]]:
-    """Set evaluations of the same examples side by side; return a table, and what was written.
+    """Compare evaluations of the same examples. Return a table as lines, and the written files.
 
-    folders: of evaluations of one data set, or of one corpus. out: for figures and the page.
+    folders: folders of evaluations of one data set, or of one corpus.
+    out: folder for the figures and the page.
     """
     from logicgen.measures import compared
 
@@ -364,10 +369,12 @@ def study(
     device: str = "auto",
     **shown: Any,
 ) -> None:
-    """Compute the trials of a study that have no record yet, and write its tables and figures.
+    """Run the trials of a study that have no record yet, and write its tables and figures.
 
-    name: a shipped name, or the path of a TOML file. out: `runs/studies/NAME` if not given.
-    changes: texts `KEY=VALUE` for keys of the study. shown: as of `run_study`.
+    name: a shipped name, or the path of a TOML file.
+    out: folder; `runs/studies/NAME` if not given.
+    changes: texts `KEY=VALUE`, which change keys of the study.
+    shown: functions of `run_study` that show progress and results.
     """
     need("train")
     from logicgen.recipes import parse_change
@@ -382,7 +389,7 @@ def study(
 
 
 def export_model(run: Path, target: Path, name: str | None, description: str | None) -> int:
-    """Write a trained model to be passed on, and return the bytes of its weights."""
+    """Write a trained model for publication, and return the number of bytes of its weights."""
     with extras_named():
         from logicgen.measures.export import export
     return export(run, target, name or target.resolve().name, description)

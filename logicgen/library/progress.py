@@ -1,4 +1,4 @@
-"""How long work reports its progress, and how results are written."""
+"""Types of functions that report progress, and a function that writes results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Progress = Callable[..., None]
 """A function of (stage, done, total)."""
 
 Bars = Callable[..., AbstractContextManager[Progress]]
-"""A function of (unit, prefix of the stages) whose context yields the progress of a long work."""
+"""A function of (unit, prefix of the stages) that returns a context of a `Progress`."""
 
 Say = Callable[[str], None]
 """A function that reports a line."""
@@ -18,7 +18,7 @@ Say = Callable[[str], None]
 
 @contextmanager
 def no_bars(unit: str, prefix: str = "") -> Iterator[Progress]:
-    """Yield a progress that shows nothing."""
+    """Yield a `Progress` that shows nothing."""
     yield lambda *_: None
 
 
@@ -27,7 +27,7 @@ def silent(line: str) -> None:
 
 
 def write_texts(path: Path, texts: Iterable[str]) -> None:
-    """Write texts into a file, which is there when it is complete."""
+    """Write texts into a file, which appears under its name when it is complete."""
     from logicgen.files import write_atomically
 
     def write(part: Path) -> None:

@@ -17,8 +17,8 @@ from logicgen.tasks.lines import LONGEST, solve_lines, verify_lines
 from tests.cli.test_commands import rows, run
 
 BAD = {
-    '{"problem": "a", "answer": "a=1", "x": NaN}': "NaN is no number in JSON",
-    '{"problem": "a", "answer": "a=1", "x": -Infinity}': "-Infinity is no number in JSON",
+    '{"problem": "a", "answer": "a=1", "x": NaN}': "NaN is not a number in JSON",
+    '{"problem": "a", "answer": "a=1", "x": -Infinity}': "-Infinity is not a number in JSON",
     '{"problem": "a", "answer": "a=1", "x": 1e999}': "too large",
     '{"problem": "a", "answer": "a=1", "x": %s}' % ("1" * 5000): "not a JSON object",
     '{{"problem": "a", "answer": "a=1", "x": {}1{}}}'.format("[" * 65, "]" * 65): "64 levels",

@@ -75,7 +75,7 @@ def test_votes(runs):
     ("arguments", "message"),
     [
         (["text", ""], "prompt is empty"),
-        (["names", "west"], "'west' is no token"),
+        (["names", "west"], "'west' is not a token"),
         (["text", "c", "--greedy", "--top-k", 2], "--greedy and --top-k"),
         (["text", "c", "--greedy", "--count", 2], "--greedy and --count 2"),
         (["text", "c", "--beams", 2, "--greedy"], "--beams and --greedy"),

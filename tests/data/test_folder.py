@@ -90,7 +90,7 @@ def test_a_full_disk_loses_only_the_shard_being_written(made, tmp_path, monkeypa
 
     monkeypatch.setattr("logicgen.data.generate.open_pool", InThisProcess)
     monkeypatch.setattr(shards.pq, "write_table", full)
-    with pytest.raises(LogicgenError, match="No space left on device; what is finished is safe"):
+    with pytest.raises(LogicgenError, match="No space left on device; finished files are safe"):
         make(tmp_path / "d")
     assert len(list((tmp_path / "d").rglob("*.parquet"))) == 4
     assert not list((tmp_path / "d").rglob("*.part"))

@@ -118,7 +118,7 @@ def test_the_command(data, tmp_path):
     assert (tmp_path / "out" / "train.parquet").is_file()
     for wrong, said in [
         (["--for", "xml"], "no format is called 'xml'"),
-        (["--for", "trl", "--name", "x"], "--name is of a model"),
+        (["--for", "trl", "--name", "x"], "--name goes with a model"),
         (["--examples", 1], "--examples and --notation go with --for"),
     ]:
         done = run("export", data.folder, tmp_path / "other", *wrong)

@@ -94,7 +94,7 @@ def test_an_empty_prompt(prompt):
 
 def test_a_prompt_that_cannot_be_read(alphabet):
     model = untrained(Tokens("names", ["<end>", "north", "south"]), "automaton")
-    with pytest.raises(LogicgenError, match=r"'nort' is no token: .*north"):
+    with pytest.raises(LogicgenError, match=r"'nort' is not a token: .*north"):
         complete(model, "north nort", 3)
     with pytest.raises(LogicgenError, match="not UTF-8"):
         complete(alphabet, "a\udcff", 3)

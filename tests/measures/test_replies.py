@@ -185,8 +185,8 @@ def test_no_completion_and_no_reply(data, right):
     [
         ([], "hello", "line 1: not a JSON object"),
         ([], '{"row": NaN}', "line 1: not a JSON object"),
-        (["--beams", "3"], "{}", "--beams: replies are given"),
-        (["--device", "cpu"], "{}", "--device: replies are given"),
+        (["--beams", "3"], "{}", "--beams: a file of replies is given"),
+        (["--device", "cpu"], "{}", "--device: a file of replies is given"),
     ],
 )
 def test_a_file_that_is_wrong_is_one_line(data, tmp_path, arguments, content, said):
@@ -303,9 +303,9 @@ def test_prompts_overwrite_nothing(data, tmp_path):
     path = tmp_path / "replies.jsonl"
     path.write_text("a night's work")
     command = ("measure", "covariance", path, "--data", data.folder, "--prompts")
-    refused(run(*command), "is there, and may hold what a model wrote")
+    refused(run(*command), "exists, and may contain replies")
     other = run("measure", "covariance", tmp_path / "p", *command[3:], "--mode", "strict")
-    refused(other, "--mode: writes prompts")
+    refused(other, "--mode: has no effect with --prompts")
 
 
 def test_what_names_no_file_or_no_folder(data, right, tmp_path):
@@ -313,7 +313,7 @@ def test_what_names_no_file_or_no_folder(data, right, tmp_path):
     refused(missing, "no such file of replies")
     write(right, tmp_path / "replies")
     refused(run("evaluate", tmp_path / "replies", "--data", data.folder), "no suffix", "--out")
-    with pytest.raises(LogicgenError, match=r"verified: 9; .* replies are given"):
+    with pytest.raises(LogicgenError, match=r"verified: 9; .* is a file of replies"):
         logicgen.evaluate(tmp_path / "replies", data.folder, verified=9)
 
 
