@@ -16,8 +16,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from logicgen.files import commit
 from logicgen.report.tables import write_json
-from logicgen.study.records import commit, machine, versions
+from logicgen.study.records import machine, versions
 
 TEXTS = Path(__file__).resolve().parents[1] / "tests" / "data"
 COMMAND = "from logicgen.cli.main import main; main()"

@@ -17,8 +17,9 @@ import numpy as np
 
 import logicgen
 from logicgen.data.opening import load_dataset
+from logicgen.files import commit
 from logicgen.report.tables import write_json
-from logicgen.study.records import commit, processor, versions
+from logicgen.study.records import processor, versions
 
 # By study: the recipes of the training problems, and of test and grid.
 STUDIES = {

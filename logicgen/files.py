@@ -233,3 +233,25 @@ def damaged(place: object, remedy: str, error: object) -> LogicgenError:
     """Return the LogicgenError for a file with invalid content."""
     line = " ".join(str(error).split())  # it may quote the file
     return LogicgenError(f"{place}: damaged; {remedy} ({line[:300]})")
+
+
+def commit() -> str | None:
+    """Return the commit of the source tree that this runs from, if any, with a + if changed."""
+    import subprocess
+
+    root = Path(__file__).resolve().parents[1]
+    if not (root / ".git").exists():
+        return None
+
+    def git(*arguments: str) -> str:
+        # Only constants and the package's own folder are in the command.
+        command = ["git", f"--git-dir={root / '.git'}", f"--work-tree={root}", *arguments]
+        said = subprocess.check_output(command, stderr=subprocess.DEVNULL)  # noqa: S603
+        return said.decode().strip()
+
+    try:
+        head = git("rev-parse", "--short=12", "HEAD")
+        changes = git("status", "--porcelain", "-uno")
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return head + ("+" if changes else "")

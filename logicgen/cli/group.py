@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from logicgen import __version__
-from logicgen.cli.terminal import OutputClosedError
+from logicgen.cli.terminal import OutputClosedError, put
 from logicgen.errors import LogicgenError
 
 # The first help line of each command, by section of the help. `logicgen --help` reads these lines
@@ -127,10 +127,26 @@ def measure() -> None:
     """Measure properties of a trained model other than its scores (see `evaluate`)."""
 
 
+def _print_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked and not ctx.resilient_parsing:
+        from logicgen import library
+
+        found = library.commit()
+        put(f"logicgen, version {__version__}" + (f", commit {found}" if found else ""))
+        ctx.exit()
+
+
 @click.group(
     cls=LazyGroup, sections=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]}
 )
-@click.version_option(__version__, prog_name="logicgen")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Print the version, and in a source tree the commit.",
+)
 def group() -> None:
     """Make formal-logic data sets, train Transformers on them, and verify every answer.
 

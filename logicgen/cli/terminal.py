@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -65,6 +66,9 @@ def open_streams() -> None:
             os.close(nothing)
         mode = "r" if name == "stdin" else "w"
         setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115
+    # An encoding such as latin-1 lacks characters of formulas. They are written as `\u25a1`.
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def flush_output() -> None:

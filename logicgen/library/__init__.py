@@ -7,6 +7,7 @@ MissingExtraError, a LogicgenError that names the extra.
 
 from __future__ import annotations
 
+from logicgen.files import commit
 from logicgen.library.data import (
     catalog,
     convert,
@@ -68,6 +69,7 @@ __all__ = [
     "audit",
     "catalog",
     "collapse",
+    "commit",
     "compare",
     "complete",
     "convert",

@@ -13,14 +13,13 @@ from queue import SimpleQueue
 from logicgen.data.folder import alone
 from logicgen.errors import LogicgenError
 from logicgen.experiments import Json
-from logicgen.files import prepare_folder, write_text
+from logicgen.files import commit, prepare_folder, write_text
 from logicgen.processes.engines import cluster, shared
 from logicgen.processes.signals import StopOnSignal, interruption
 from logicgen.report.tables import REPORT
 from logicgen.study.plan import Plan
 from logicgen.study.records import (
     Record,
-    commit,
     in_order,
     read_records,
     versions,

@@ -6,7 +6,6 @@ import gzip
 import json
 import os
 import platform
-import subprocess
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -210,26 +209,6 @@ def processor() -> str:
     except OSError:
         pass
     return platform.processor() or platform.machine()
-
-
-def commit() -> str | None:
-    """Return the commit of the source tree that this runs from, if any, with a + if changed."""
-    root = Path(__file__).resolve().parents[2]
-    if not (root / ".git").exists():
-        return None
-    try:
-        head = _git(root, "rev-parse", "--short=12", "HEAD")
-        changes = _git(root, "status", "--porcelain", "-uno")
-    except (OSError, subprocess.CalledProcessError):
-        return None
-    return head + ("+" if changes else "")
-
-
-def _git(root: Path, *arguments: str) -> str:
-    command = ["git", "-C", str(root), *arguments]
-    # Only constants and the package's own folder are in the command.
-    found = subprocess.check_output(command, stderr=subprocess.DEVNULL, text=True)  # noqa: S603
-    return found.strip()
 
 
 def versions() -> dict[str, str]:

@@ -6,17 +6,21 @@ import fnmatch
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 import traceback
 from contextlib import chdir, redirect_stderr, redirect_stdout
+from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+from click.shell_completion import ShellComplete
 
-from logicgen.cli.group import COMMANDS
+import logicgen
+from logicgen.cli.group import COMMANDS, group
 from logicgen.cli.main import main
 from logicgen.data.maker import FOLDER
 from tests.reliability.command import Command
@@ -77,6 +81,103 @@ def test_help_lists_every_command_and_imports_nothing_heavy():
         for command, line in commands.items():
             assert f"  {command.ljust(8)}  {line}\n" in result.stdout
             assert run(command, "--help").returncode == 0
+
+
+ROOT = Path(logicgen.__file__).parent.parent
+
+
+def copy_package(folder):
+    """Copy the package beside nothing else, and return a function that runs its command line."""
+    shutil.copytree(ROOT / "logicgen", folder / "logicgen", ignore=lambda *_: ["__pycache__"])
+
+    def command(*arguments, **environment):
+        return subprocess.run(
+            [sys.executable, "-m", "logicgen.cli.main", *arguments],
+            cwd=folder,
+            env={**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, **environment},
+            capture_output=True,
+            text=True,
+        )
+
+    return command
+
+
+def test_the_version_has_the_commit_in_a_checkout(tmp_path):
+    folder = tmp_path / "a copy"
+    command, plain = copy_package(folder), f"logicgen, version {logicgen.__version__}"
+    assert command("--version").stdout == f"{plain}\n"
+
+    def git(*arguments):
+        who = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
+        done = subprocess.run(
+            ["git", *who, *arguments], cwd=folder, check=True, capture_output=True, text=True
+        )
+        return done.stdout.strip()
+
+    git("init", "-q")
+    assert command("--version").stdout == f"{plain}\n"  # no history
+    git("add", "logicgen/__init__.py")
+    git("commit", "-qm", "one")
+    head = git("rev-parse", "--short=12", "HEAD")
+    assert command("--version").stdout == f"{plain}, commit {head}\n"
+    assert command("--version", GIT_DIR="/nowhere").stdout == f"{plain}, commit {head}\n"
+    with (folder / "logicgen" / "__init__.py").open("a") as file:
+        file.write("\n")
+    assert command("--version").stdout == f"{plain}, commit {head}+\n"
+    no_git = {"PATH": "/nowhere"}
+    assert command("--version", **no_git).stdout == f"{plain}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("logicgen gen", {"generate"}),
+        ("logicgen measure co", {"covariance", "collapse"}),
+        ("logicgen convert --to ", {"infix", "prefix", "unicode", "latex"}),
+        ("logicgen solve --sol", {"--solver"}),
+    ],
+)
+def test_shells_complete(words, found):
+    made = ShellComplete(group, {}, "logicgen", "_LOGICGEN_COMPLETE")
+    *before, last = words.split(" ")[1:]
+    assert {item.value for item in made.get_completions(before, last)} == found
+    page = (ROOT / "docs" / "commands.md").read_text()
+    assert "_LOGICGEN_COMPLETE=bash_source logicgen" in page
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"LC_ALL": "C"},
+        {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+        {"PYTHONIOENCODING": "ascii"},
+        {"PYTHONIOENCODING": "latin-1"},
+    ],
+    ids=lambda environment: " ".join(environment.values()),
+)
+def test_a_locale_that_is_not_utf_8(environment, tmp_path):
+    def command(*arguments):
+        done = subprocess.run(
+            [sys.executable, "-m", "logicgen.cli.main", *arguments],
+            cwd=tmp_path,
+            env={**os.environ, **environment},
+            capture_output=True,
+        )
+        assert b"Traceback" not in done.stderr
+        assert b"should not happen" not in done.stderr
+        return done
+
+    assert command("solve", "--task", "ltl", "G a").stdout == b"{a}\n   | 0 |\na  | 1 |\n"
+    assert b"propositional-mini" in command("list").stdout
+    (tmp_path / "in.txt").write_bytes("□a\n".encode())
+    solved = command("solve", "--task", "ltl", "--in", "in.txt")
+    assert json.loads(solved.stdout)["problem"] == "□a"
+    assert command("convert", "--task", "ltl", "--to", "unicode", "in.txt", "out").returncode == 0
+    assert (tmp_path / "out").read_bytes() == "□ a\n".encode()
+    shown = command("convert", "--task", "ltl", "--to", "unicode", "G a")
+    assert shown.returncode == 0
+    assert shown.stdout in ("□ a\n".encode(), rb"\u25a1 a" + b"\n")
+    assert command("solve", "--task", "ltl", "é U").returncode == 2
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ SCRIPT = re.compile("<script>.*?</script>", re.DOTALL)
 
 
 def renewed(page: str) -> str:
-    """Return a page with the policy, the style, the section of examples and the scripts of this version."""
+    """Return a page with the policy, the style, the frame and the scripts of this version."""
     empty = rendered(Document("", "", [], {}))
     for part in (POLICY, STYLE, EXAMPLES, SCRIPT):
         (now,) = part.findall(empty)
