@@ -1,7 +1,8 @@
 """Published experiments, one file each, and their contract.
 
-A study with `experiment = "NAME"` is settings for `experiments/NAME.py`: from these follow its
-trials (a function and its arguments each), and from what the functions returned its report.
+A study with `experiment = "NAME"` contains settings for `experiments/NAME.py`. The settings
+determine the trials: a function and its arguments for each trial. The results of the functions
+determine the report.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from logicgen.report.tables import Report
 
 Json = dict[str, Any]
-"""A tree of plain data, as JSON has it."""
+"""A tree of plain data, for JSON."""
 
 Call = tuple[Callable[..., Json], Json]
 """A function at the top level of a module and its keyword arguments, plain data."""
@@ -45,15 +46,15 @@ S = TypeVar("S", bound=ExperimentSettings)
 class Experiment(Generic[S]):
     """An experiment: `EXPERIMENT` of its module."""
 
-    settings: type[S]  # the table its settings are checked against
-    trials: Callable[[S], dict[str, Call]]  # by name, in order
-    report: Callable[[S, dict[str, Json]], Report]  # from settings and findings by trial
+    settings: type[S]  # the schema of the settings
+    trials: Callable[[S], dict[str, Call]]  # trials by name, in order
+    report: Callable[[S, dict[str, Json]], Report]  # arguments: settings, and results by trial
 
 
 def open_experiment(name: str, where: str = "experiment") -> Experiment[Any]:
-    """Return the experiment of that name. Raises LogicgenError, with `where`, if there is none."""
+    """Return the experiment called `name`; the message of a LogicgenError begins with `where`."""
     names = [each.name for each in pkgutil.iter_modules(__path__) if each.name != "teachers"]
     if name not in names:
-        raise LogicgenError(f"{where}: none is called {name!r}; {nearest(name, names)}")
+        raise LogicgenError(f"{where}: no experiment is called {name!r}; {nearest(name, names)}")
     experiment: Experiment[Any] = importlib.import_module(f"{__name__}.{name}").EXPERIMENT
     return experiment

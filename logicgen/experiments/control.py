@@ -1,8 +1,8 @@
 """Controllability: one connection is cut; exactly the sentences that need it have to vanish.
 
 The published case is table 3 of Vigoda and Rochais (2023), section 4.4: a student of three
-sentences loses `big` -> `dog`. Then all connections of grammars drawn at random are cut, one at a
-time. What should be left is computed in another way than `cut` does it: path by path.
+sentences loses `big` -> `dog`. Then all connections of random grammars are cut, one at a time. The
+expected probabilities are computed independently of `cut`, as a sum over paths.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from logicgen.report.tables import Report
 from logicgen.training.students import Sentences
 
 Connection = tuple[int, int, int]
-"""Layer from 0, unit in it, unit of the layer below."""
+"""Layer (from 0), unit of this layer, unit of the layer below."""
 
-# The largest deviation that is asked for.
+# The largest permitted deviation.
 ASKED = 1e-6
 
 
@@ -32,7 +32,7 @@ class ControlSettings(ExperimentSettings):
     """Keys of a study of this experiment."""
 
     students: Count
-    grammars: Count  # drawn at random; these have no weights up to `improbable`
+    grammars: Count  # random grammars, without weights up to `improbable`
     seed: Seed
     improbable: float
     lesson: LessonTable
@@ -41,7 +41,7 @@ class ControlSettings(ExperimentSettings):
 def path_by_path(
     grammar: Grammar, sentences: np.ndarray, without: Connection | None = None
 ) -> np.ndarray:
-    """Return (N,) probabilities: the sum over all paths but those with a connection."""
+    """Return (N,) probabilities: the sum over all paths that do not use a connection."""
     total = np.zeros(len(sentences))
     for path in product(*map(range, map(len, grammar.units))):
         if without is not None and path[without[0] : without[0] + 2] == without[1:]:
@@ -58,12 +58,12 @@ def path_by_path(
 
 
 def check(grammar: Grammar, connection: Connection) -> Json | None:
-    """Compare what a cut does with what it should do; None where nothing would be left.
+    """Compare a cut with its expected effect. The result is None if no sentence would be left.
 
-    `vanished`: sentences that are gone; `wrong`: those that should be and are not, or the other
-    way round. `deviation`: largest difference of a sentence's probability from what it should be.
-    `proportion`: of the sentences that have nothing to do with the connection, the largest relative
-    change of their proportions.
+    vanished: the number of sentences with expected probability 0.
+    wrong: the number of sentences that wrongly vanished or wrongly remained.
+    deviation: the largest difference between a probability and its expected value.
+    proportion: the largest relative change between sentences that never use the connection.
     """
     layer, unit, chosen = connection
     units = grammar.units[layer][unit], grammar.units[layer + 1][chosen]
@@ -88,7 +88,7 @@ def check(grammar: Grammar, connection: Connection) -> Json | None:
 
 
 def published(students: int, seed: int, lesson: dict[str, Any]) -> Json:
-    """Return the probabilities of sentences for students of three, before and after the cut."""
+    """Return the probabilities of sentences before and after the cut, for each student."""
     lessons = [Sentences.of(sentence_ids(SETS["three"]))] * students
     learnt, _ = learn(lessons, WORDS, 2, lesson, seed)
     ids = sentence_ids(("big cat", "big dog", "small dog", "small cat"))
@@ -98,7 +98,7 @@ def published(students: int, seed: int, lesson: dict[str, Any]) -> Json:
     for student in (pruned(each, NEGLIGIBLE) for each in learnt):
         try:
             connection = find_connection(student, "big", "dog")
-        except LogicgenError:  # it has learnt otherwise
+        except LogicgenError:  # it has learned another grammar
             continue
         after = cut(student, "big", "dog")
         left = path_by_path(student, ids, connection)
@@ -109,20 +109,18 @@ def published(students: int, seed: int, lesson: dict[str, Any]) -> Json:
         if len(found) == 1:
             pictured = student.as_dict()
     if not found:
-        raise LogicgenError(
-            f"none of {students} students has learnt big -> dog: give more --students"
-        )
+        raise LogicgenError(f"no student of {students} has learned big -> dog: increase students")
     return {"probabilities": found, "deviations": deviations, "grammar": pictured}
 
 
 def random_cuts(grammars: int, seed: int, improbable: float) -> Json:
-    """Check all cuts of random grammars of two to four layers with weights of 0 among others."""
+    """Check all cuts of random grammars with two to four layers and some weights of 0."""
     rng = np.random.default_rng(seed)
     found = []
     for _ in range(grammars):
         width, layers, words = (int(rng.integers(2, high)) for high in (5, 5, 6))
         drawn = random_grammar(width, layers, words, rng, concentration=0.5)
-        grammar = pruned(drawn, improbable)  # so that some sentences need a connection
+        grammar = pruned(drawn, improbable)  # now some sentences need a connection
         for layer, below in enumerate(grammar.below):
             for chosen, unit in zip(*np.nonzero(below), strict=True):
                 if grammar.reach[layer][unit] == 0:
@@ -141,7 +139,7 @@ def trials(settings: ControlSettings) -> dict[str, Call]:
 
 
 def report(settings: ControlSettings, results: dict[str, Json]) -> Report:
-    """Return what the cuts left, against what they should have, and a student's weights."""
+    """Return sentences before and after cuts, deviations, and a picture of a student's weights."""
     found, drawn = results["published"], results["random"]
     before, after = np.array(found["probabilities"]).transpose(1, 0, 2)
     sentences = "big cat", "big dog", "small dog", "small cat"
@@ -158,8 +156,8 @@ def report(settings: ControlSettings, results: dict[str, Json]) -> Report:
             rows,
         ),
         (
-            f"Every connection of {settings.grammars} grammars drawn at random, cut alone"
-            f" ({drawn['refused']} that every sentence needs were refused):",
+            f"Every connection of {settings.grammars} random grammars, cut alone"
+            f" ({drawn['refused']} cuts were refused, since every sentence needs the connection):",
             ["", ""],
             _cut_rows(drawn["cuts"], found["deviations"]),
         ),
@@ -172,16 +170,16 @@ def report(settings: ControlSettings, results: dict[str, Json]) -> Report:
     )
     return Report(
         "Controllability",
-        "One connection is cut, and what is left is compared with what should be: p(s), summed over"
-        " the paths that do not use it, divided by the sum over all sentences."
-        f" Asked for: {ASKED:.0e}. Of students, weights up to {NEGLIGIBLE} count as nothing.",
+        "One connection is cut. The expected probability of a sentence is p(s), summed over the"
+        " paths that do not use the connection, divided by the sum over all sentences. Largest"
+        f" permitted deviation: {ASKED:.0e}. Students' weights up to {NEGLIGIBLE} count as 0.",
         tables,
         [("cut", "a student's weights before and after the cut", figure)],
     )
 
 
 def _cut_rows(cuts: list[Json], deviations: list[float]) -> list[list[str]]:
-    """Return what all cuts of random grammars changed, and deviations of cuts of students."""
+    """Return rows on the cuts of random grammars, and the deviation of students' cuts."""
     total = {
         key: f"{sum(each[key] for each in cuts):,}"
         for key in ("sentences", "vanished", "wrong", "untouched")
@@ -192,13 +190,13 @@ def _cut_rows(cuts: list[Json], deviations: list[float]) -> list[list[str]]:
     }
     return [
         ["cuts", f"{len(cuts):,}"],
-        ["sentences, in all", total["sentences"]],
-        ["that vanished", total["vanished"]],
-        ["wrongly, or wrongly not", total["wrong"]],
-        ["that had nothing to do with the cut", total["untouched"]],
-        ["their proportions changed by at most", most["proportion"]],
-        ["any probability was away from what it should be by at most", most["deviation"]],
-        ["the same, of the students", f"{max(deviations):.1e}"],
+        ["sentences", total["sentences"]],
+        ["vanished sentences", total["vanished"]],
+        ["sentences that wrongly vanished or remained", total["wrong"]],
+        ["sentences that never use the connection", total["untouched"]],
+        ["largest relative change between these sentences", most["proportion"]],
+        ["largest deviation of a probability", most["deviation"]],
+        ["largest deviation of a probability, students", f"{max(deviations):.1e}"],
     ]
 
 

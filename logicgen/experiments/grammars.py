@@ -1,4 +1,4 @@
-"""The grammar of a run, a data set or a file: shown, cut and sampled for a person."""
+"""Show, cut and sample the grammar of a run, a data set or a file."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from logicgen.report.grammar_page import draw_grammars, write_grammar_page
 from logicgen.report.rows import REPORT
 from logicgen.tasks.grammar_sentences import GRAMMAR
 
-# Lost sentences that are printed.
+# The largest number of lost sentences that are printed.
 SHOWN = 20
 
 
 def show_grammar(run: Path, out: Path | None) -> tuple[str, str]:
-    """Draw a grammar, and return its weights and the files in words."""
+    """Draw a grammar; return a text with its weights, and a text with the names of the files."""
     grammar, _ = load_grammar(run)
     folder = out or (run if run.is_dir() else Path("."))
     prepare_folder(folder)
@@ -32,9 +32,9 @@ def show_grammar(run: Path, out: Path | None) -> tuple[str, str]:
 
 
 def cut_grammar(run: Path, above: str, below: str, out: Path | None) -> tuple[list[str], str]:
-    """Write a grammar without a connection; return what is lost, and the file in words.
+    """Write a grammar without a connection; return lines about lost sentences, and the file.
 
-    The second text is empty where the grammar has too many sentences to list.
+    The second text is empty if the grammar has too many sentences to list.
     """
     whole, least = load_grammar(run)
     grammar = pruned(whole, least) if least else whole
@@ -50,16 +50,16 @@ def cut_grammar(run: Path, above: str, below: str, out: Path | None) -> tuple[li
     write_grammar_page(both, f"{run.name} without {above} -> {below}", folder / REPORT, connection)
     layer, unit, chosen = connection
     weight = grammar.below[layer][chosen, unit] * grammar.reach[layer][unit]
-    lines = [f"cut: {weight:.1%} of all sentences went that way"]
+    lines = [f"cut: a connection of {weight:.1%} of all sentences"]
     try:
         lines += _lost(grammar, left)
     except LogicgenError:  # too many to list
         return lines, ""
-    return lines, f"what is left: {folder / GRAMMAR}"
+    return lines, f"grammar without the connection: {folder / GRAMMAR}"
 
 
 def _check_free(folder: Path, run: Path) -> None:
-    """Raise LogicgenError where a cut would replace what it reads, or what no cut wrote."""
+    """Raise LogicgenError if a cut would replace its own input, or files that no cut wrote."""
     mine = {GRAMMAR, REPORT, "cut.png", "cut.svg", "weights.png", "weights.svg"}
     held = [each.name for each in folder.iterdir() if each.name not in mine and each.is_file()]
     if (folder / GRAMMAR).resolve() in (run.resolve(), (run / GRAMMAR).resolve()):
@@ -83,7 +83,7 @@ def _lost(grammar: Grammar, left: Grammar) -> list[str]:
 
 
 def sentence_lines(run: Path, prompt: str, *, count: int, seed: int, exact: bool) -> Iterator[str]:
-    """Yield sentences that agree with a prompt: drawn, or the most probable with their shares."""
+    """Yield random sentences that agree with a prompt, or the most probable sentences."""
     grammar, _ = load_grammar(run)
     given = grammar.encode(prompt)
     if not exact:
@@ -101,7 +101,7 @@ def sentence_lines(run: Path, prompt: str, *, count: int, seed: int, exact: bool
 
 
 def described(grammar: Grammar) -> str:
-    """Return every unit's distributions, without what is below 1%."""
+    """Return a text with every unit's distributions, without weights below 1%."""
 
     def shares(names: tuple[str, ...], column: Any) -> str:
         order = sorted(zip(names, column, strict=True), key=lambda pair: -pair[1])
@@ -113,9 +113,9 @@ def described(grammar: Grammar) -> str:
         for number, unit in enumerate(units):
             on = grammar.reach[layer][number]
             said = shares(grammar.words, grammar.tokens[layer][:, number])
-            line = f"  {unit} (on in {on:.1%}) says {said}"
+            line = f"  {unit} (active in {on:.1%}) emits {said}"
             if layer + 1 < grammar.positions:
                 below = shares(grammar.units[layer + 1], grammar.below[layer][:, number])
                 line += f"; then {below}"
-            lines.append(line if on else f"  {unit} is never on")
+            lines.append(line if on else f"  {unit} is never active")
     return "\n".join(lines)

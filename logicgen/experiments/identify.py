@@ -1,10 +1,10 @@
 """Identifiability: do students of a teacher's sentences find the teacher's weights?
 
-The steps are those of Vigoda and Rochais (2023), section 4.3: a teacher's weights are set,
-sentences are drawn from it, students of the same size learn them from random weights of their own,
-and their weights are compared with the teacher's, once the order of their units, which is
-arbitrary, is the teacher's (`productions/compare.py`). Sentences leave some weights open: a student
-that has others may still have found what they determine (`productions/compare.py`).
+The steps follow Vigoda and Rochais (2023), section 4.3. A teacher's weights are set, and sentences
+are drawn from it. Students of the same size learn the sentences, each from its own random weights.
+The order of a student's units is arbitrary, so the units are aligned with the teacher's units
+(`productions/compare.py`). Then the weights are compared. Sentences do not determine all weights,
+so a student may find the teacher's class (`class_distance`) but not its weights.
 """
 
 from __future__ import annotations
@@ -29,28 +29,28 @@ from logicgen.report.grammar_page import draw_grammars
 from logicgen.report.tables import Report
 from logicgen.training.students import Sentences
 
-# A student has found the teacher if its choices differ by less than this, in total variation and
-# on average over those that the teacher makes; and its class if those of the canonical forms do.
+# A student has found the teacher if the mean total variation of its choices from the teacher's
+# choices is below this number. It has found the class if this holds for the canonical forms.
 FOUND = 0.05
 
 
 class IdentifySettings(ExperimentSettings):
     """Keys of a study of this experiment."""
 
-    teacher: str  # a recipe of the task production, or what `load_grammar` reads
+    teacher: str  # a recipe of the task production, or a path for `load_grammar`
     students: Count
-    sentences: Count | None = None  # of each student; all, as often as they occur, if not given
+    sentences: Count | None = None  # for each student; default: all, with probabilities
     seed: Seed
     lesson: LessonTable
 
 
 def taught(teacher: Grammar, lessons: list[Sentences], lesson: Json, seed: int) -> list[Grammar]:
-    """Return students of as many units, each aligned with the teacher."""
+    """Return students with the teacher's numbers of units, aligned with the teacher."""
     width = max(len(units) for units in teacher.units)
     if any(len(units) != width for units in teacher.units):
         raise LogicgenError(
-            "the layers of this grammar have different numbers of units, and students have the"
-            " same number in all: give a grammar with as many units in each layer"
+            "the layers of this grammar have different numbers of units; give a grammar with the"
+            " same number of units in each layer, as students have"
         )
     students, _ = learn(lessons, teacher.words, width, lesson, seed)
     return [aligned(each, teacher) for each in students]
@@ -59,11 +59,14 @@ def taught(teacher: Grammar, lessons: list[Sentences], lesson: Json, seed: int) 
 def identify(
     grammar: dict[str, Any], students: int, sentences: int | None, lesson: dict[str, Any], seed: int
 ) -> Json:
-    """Return how near students come to a teacher, each with sentences of its own, or all (None).
+    """Train students of a teacher, and return their distances to the teacher.
 
-    `weights`: of each weight of the teacher, by name: what the teacher has, and mean and standard
-    deviation over students. `distances`: of each student, mean and largest. `classes`: the same of
-    the canonical forms (`class_distance`). `divergences`: bits.
+    sentences: the number of sentences for each student; None means all sentences.
+
+    The result contains, for each weight of the teacher, its name, its value, and the mean and the
+    standard deviation over students (`weights`). For each student, it contains the mean and the
+    largest distance (`distances`), the same for the canonical forms (`classes`), and bits of
+    divergence (`divergences`).
     """
     teacher = Grammar.of_dict(grammar)
     rng = np.random.default_rng(seed)
@@ -102,7 +105,7 @@ def identify(
 
 
 def weights_by_name(grammar: Grammar, teacher: Grammar) -> list[tuple[str, float]]:
-    """Return every weight of the units that the teacher uses, in its order and by its names."""
+    """Return all weights of units that the teacher uses, with the teacher's names and order."""
     found = [
         (f"start -> {unit}", float(share))
         for unit, share in zip(teacher.units[0], grammar.start, strict=True)
@@ -127,10 +130,10 @@ def weights_by_name(grammar: Grammar, teacher: Grammar) -> list[tuple[str, float
 
 
 def trials(settings: IdentifySettings) -> dict[str, Call]:
-    """Return the only trial, all students of the teacher."""
+    """Return the only trial: all students of the teacher."""
     teacher = find_teacher(settings.teacher)
     try:
-        teacher.sentences()  # which the divergence is a sum over
+        teacher.sentences()  # the divergence is a sum over all sentences
     except LogicgenError as error:
         raise LogicgenError(f"{_called(settings)}: {error}: give a smaller teacher") from None
     arguments = {
@@ -142,10 +145,11 @@ def trials(settings: IdentifySettings) -> dict[str, Call]:
 
 
 def identified(means: np.ndarray, classes: np.ndarray | None) -> tuple[int, int, int] | None:
-    """Return how many students found the teacher, only its class, and neither of them.
+    """Return the numbers of students that found the teacher, only its class, and neither.
 
-    means: (students,) of distances. classes: the same of canonical forms. If they were not measured
-        (None), the result is None unless all students have found the teacher.
+    means: (students,) mean distances.
+    classes: (students,) mean distances of canonical forms; None means not measured. In this case
+        the result is None unless all students have found the teacher.
     """
     exactly = means < FOUND
     if classes is None:
@@ -155,7 +159,7 @@ def identified(means: np.ndarray, classes: np.ndarray | None) -> tuple[int, int,
 
 
 def report(settings: IdentifySettings, found: dict[str, Json]) -> Report:
-    """Return distances to the teacher, and its weights beside the mean of its students."""
+    """Return distances to the teacher, and a picture of its weights and the students' mean."""
     (result,) = found.values()
     teacher, called = find_teacher(settings.teacher), _called(settings)
     means, largest = np.array(result["distances"]).T
@@ -170,7 +174,7 @@ def report(settings: IdentifySettings, found: dict[str, Json]) -> Report:
         ["that found neither", neither],
         ["distance to the teacher, median", f"{np.median(means):.4f}"],
         ["distance to the teacher, largest", f"{means.max():.4f}"],
-        ["any weight of any student from the teacher's, largest", f"{largest.max():.4f}"],
+        ["difference of a weight from the teacher's, largest", f"{largest.max():.4f}"],
         ["standard deviation of a weight over students, largest", f"{deviation:.4%}"],
         ["KL(teacher || student), median", f"{np.median(result['divergences']):.5f} bits"],
     ]
@@ -181,13 +185,13 @@ def report(settings: IdentifySettings, found: dict[str, Json]) -> Report:
     return Report(
         "Identifiability",
         f"{settings.students} students of the teacher {called}, each trained on {data} from random"
-        f" weights (the best of {settings.lesson.starts} starts), units aligned with the teacher's."
-        " Distance: total variation of a choice, mean over the teacher's choices; found means"
-        f" below {FOUND}. Its class: all grammars with the same sentences, in which units of the"
-        " first and the last layer may be mixed, since no sentence shows it. A student has found it"
-        f" if the distance of the canonical forms is below {FOUND}. {_determined(teacher)} Every"
-        " weight is in `weights.csv`.",
-        [("In the end:", ["", ""], rows)],
+        f" weights (the best of {settings.lesson.starts} starts). Units are aligned with the"
+        " teacher's units. Distance: the mean total variation of a choice, over the teacher's"
+        f" choices. A student has found the teacher if the distance is below {FOUND}. The class"
+        " contains all grammars with the same probabilities of sentences. A student has found the"
+        f" class if the distance of the canonical forms is below {FOUND}. {_determined(teacher)}"
+        " Every weight is in `weights.csv`.",
+        [("Results:", ["", ""], rows)],
         [("weights", "weights of the teacher and of its students", figure)],
         {"weights.csv": result["weights"]},
     )
@@ -195,8 +199,8 @@ def report(settings: IdentifySettings, found: dict[str, Json]) -> Report:
 
 def _determined(teacher: Grammar) -> str:
     if is_determined(teacher):
-        return "Of this teacher, sentences determine the canonical form."
-    return "Of this teacher, sentences may leave more open than that."
+        return "Sentences determine the canonical form of this teacher."
+    return "Sentences may not determine the canonical form of this teacher."
 
 
 def _called(settings: IdentifySettings) -> str:

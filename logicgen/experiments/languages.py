@@ -1,10 +1,9 @@
 """Languages on which counting is not enough: chosen by a rule, before any model is trained.
 
-A lexinvariant model that only counts what followed what in the same string can be close to the
-exact one on a language that says little more. So random automata are drawn in order, and of each
-is measured how much better the exact lexinvariant model foretells its strings than the best
-counter (`model/ngrams.py`), whose smoothing was fitted to other strings. The first languages
-with a distance of at least `distance` bits are chosen.
+A lexinvariant model that only counts the symbols of the string itself is almost optimal on some
+languages. So random automata are drawn in order. On each automaton, the exact lexinvariant model is
+compared with the best counter (`model/ngrams.py`); the counter's smoothing is fitted to other
+strings. The first languages with a distance of at least `distance` bits are chosen.
 """
 
 from __future__ import annotations
@@ -27,8 +26,9 @@ from logicgen.tokens import symbol_name
 class LanguagesSettings(ExperimentSettings):
     """Keys of a study of this experiment.
 
-    draws: how many automata are looked at, and `chosen` of them at most. first, last: positions
-    between which bits are measured, on `strings` strings; counters are fitted to `fitted` others.
+    draws: the number of automata; at most `chosen` automata are chosen.
+    first, last: bits are measured between these positions, on `strings` strings.
+    fitted: the number of other strings to which the counters are fitted.
     """
 
     symbols: Annotated[int, Field(ge=1, le=lexinvariant.MOST_SYMBOLS)]
@@ -46,7 +46,7 @@ class LanguagesSettings(ExperimentSettings):
     @model_validator(mode="after")
     def _are_in_order(self) -> LanguagesSettings:
         if self.first > self.last:
-            raise ValueError(f"first: {self.first} is behind last, {self.last}")
+            raise ValueError(f"first: {self.first} is greater than last, {self.last}")
         return self
 
 
@@ -61,7 +61,7 @@ def measure(
     fitted: int,
     seed: int,
 ) -> Json:
-    """Return bits per token between two positions: of the truth, the ideal and every counter.
+    """Return bits per token between two positions, for the truth, the ideal and each counter.
 
     The position of a token is the number of tokens before it.
     """
@@ -74,7 +74,7 @@ def measure(
     others, read = drawn.ids[:fitted], drawn.ids[fitted:]
 
     def bits(probabilities: np.ndarray) -> float:
-        """Take probabilities (strings, tokens, symbols) of the token after each."""
+        """Return bits per token from next-token probabilities (strings, tokens, symbols)."""
         chosen = np.take_along_axis(probabilities[:, :-1], read[:, 1:, None], 2)[..., 0]
         return float(-np.log2(chosen[:, first - 1 :]).mean())
 
@@ -98,13 +98,13 @@ def trials(settings: LanguagesSettings) -> dict[str, Call]:
 
 
 def distance(found: Json) -> float:
-    """Return how many bits the best counter is above the exact lexinvariant model."""
+    """Return the bits of the best counter minus the bits of the exact lexinvariant model."""
     best: float = min(found[name] for name in COUNTERS) - found["ideal"]
     return best
 
 
 def report(settings: LanguagesSettings, found: dict[str, Json]) -> Report:
-    """Return a table of all automata, and which are chosen."""
+    """Return a table of all automata with the chosen automata marked."""
     far = [name for name, each in found.items() if distance(each) >= settings.distance]
     chosen = far[: settings.chosen]
     rows = [
@@ -118,16 +118,16 @@ def report(settings: LanguagesSettings, found: dict[str, Json]) -> Report:
     ]
     says = (
         f"Bits per token at positions {settings.first} to {settings.last} of {settings.strings}"
-        f" strings; counters count in the string, their smoothing fitted to {settings.fitted}"
-        f" others. Chosen: the first {settings.chosen} with a distance of"
-        f" {settings.distance} bits or more between the best counter and the ideal, the exact"
-        " lexinvariant model."
+        f" strings. Counters count in the string; their smoothing is fitted to {settings.fitted}"
+        f" other strings. The ideal is the exact lexinvariant model. Chosen: the first"
+        f" {settings.chosen} automata with a distance of at least {settings.distance} bits between"
+        " the best counter and the ideal."
     )
     heads = ["automaton", "truth", "ideal", *COUNTERS, "distance", "chosen"]
     about = (
         f"Automata with {settings.states} states over {settings.symbols} symbols, concentration"
-        f" {settings.concentration}, drawn in order: {len(far)} of {len(found)} are far enough"
-        " from counting."
+        f" {settings.concentration}, drawn in order: {len(far)} of {len(found)} have the required"
+        " distance."
     )
     return Report("Languages", about, [(says, heads, rows)], [])
 

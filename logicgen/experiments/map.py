@@ -1,10 +1,10 @@
 """A map of where identification succeeds: over width, layers, words and number of sentences.
 
-Teachers are drawn at random: units of a layer share the words out among themselves, or any unit may
-say any word. A student is of its teacher's size; of teachers of the first kind there are students
-that are told so (`crispness`) and students that are not. The last column has every sentence with
-its exact probability, in place of a sample without end: what is not found there is not in the
-sentences. Of the students that miss a teacher, some have found its class: all that sentences show.
+Teachers are random grammars. Either each word belongs to one unit of a layer, or any unit may emit
+any word. A student has the size of its teacher. For teachers of the first kind, students are
+trained with and without `crispness`. In the last column, students learn all sentences with their
+exact probabilities, as from an infinite sample. A student may miss the teacher and find its class:
+a grammar with the same probabilities of sentences.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from logicgen.report.tables import Report
 from logicgen.training.students import Sentences
 
 KINDS = {
-    "told": ("units share words out, students are told", True, 0.3),
-    "own": ("units share words out, students are not told", True, 0.0),
-    "any": ("any unit says any word", False, 0.0),
+    "told": ("each word has one unit, with crispness", True, 0.3),
+    "own": ("each word has one unit, without crispness", True, 0.0),
+    "any": ("any unit emits any word", False, 0.0),
 }
-"""The description of a kind, whether units have words of their own, and students' crispness."""
+"""The description of a kind, whether each word belongs to one unit, and students' crispness."""
 
 SHOWN = ("width", "layers", "words", "sentences", "kind", "teachers")
 
@@ -38,13 +38,15 @@ Size = tuple[int, int, int]
 class MapSettings(ExperimentSettings):
     """Keys of a study of this experiment."""
 
-    teachers: Count  # at each place
+    teachers: Count  # teachers for each combination
     sizes: list[Annotated[list[Count], Field(min_length=3, max_length=3)]]  # units, layers, words
-    sentences: list[Count | Literal["all"]]  # a student has seen; all: with exact probabilities
-    # Of teachers' Dirichlet distributions; the smaller, the more their probabilities differ.
+    sentences: list[
+        Count | Literal["all"]
+    ]  # training sentences of a student; all: with exact probabilities
+    # The parameter of teachers' Dirichlet distributions; if it is small, probabilities differ much.
     concentration: Annotated[float, Field(gt=0, allow_inf_nan=False)]
     seed: Seed
-    lesson: LessonTable  # of all students; `crispness` follows from the kind of teacher
+    lesson: LessonTable  # all students; the kind of teacher determines `crispness`
 
 
 def map_point(
@@ -58,9 +60,9 @@ def map_point(
     concentration: float,
     lesson: dict[str, Any],
 ) -> Json:
-    """Return the distance of each teacher's student to it, and its divergence from it in bits.
+    """Return distance and divergence in bits between each teacher and its student.
 
-    `classes`: the distances of the canonical forms, without what no sentence shows.
+    `classes`: the distances of the canonical forms, ignoring differences that no sentence reveals.
     """
     rng = np.random.default_rng(seed)
     _, own_words, _ = KINDS[kind]
@@ -88,7 +90,7 @@ def trials(settings: MapSettings) -> dict[str, Call]:
         for width, layers, words in settings.sizes:
             for count in settings.sentences:
                 if words < width and own_words:
-                    continue  # no word of its own for each unit
+                    continue  # there are fewer words than units
                 found[f"{kind}-{width}-{layers}-{words}-{count}"] = (
                     map_point,
                     {
@@ -105,11 +107,11 @@ def trials(settings: MapSettings) -> dict[str, Call]:
 
 
 Places = dict[tuple[str, Size, int | None], Json]
-"""Rows of the table for programs by kind of teacher, size and number of sentences."""
+"""Rows of map.csv by kind of teacher, size and number of sentences."""
 
 
 def report(settings: MapSettings, found: dict[str, Json]) -> Report:
-    """Return a table for each kind of teacher, and a picture of the shares that were found."""
+    """Return a table for each kind of teacher, and pictures of the shares of found teachers."""
     by_place: Places = {}
     for name, (_, arguments) in trials(settings).items():
         distances, shown = found[name]["distances"], {key: arguments[key] for key in SHOWN}
@@ -141,13 +143,13 @@ def report(settings: MapSettings, found: dict[str, Json]) -> Report:
     pictures = [("map", "share of teachers that were found", _draw(by_place, sizes, sentences))]
     if recorded:
         figure = _draw(by_place, sizes, sentences, "found_class")
-        pictures.append(("classes", "share of teachers whose class was found", figure))
+        pictures.append(("classes", "share of teachers with their class found", figure))
     return Report(
         "Where identification succeeds",
-        f"Each place has {settings.teachers} teachers drawn at random and a student of each, the"
-        f" best of {settings.lesson.starts} starts. Found: the mean distance of a choice, after"
-        f" alignment, is below {FOUND}. Columns are the number of sentences a student has seen; in"
-        " the last it has seen all, with their exact probabilities.",
+        f"Each cell has {settings.teachers} random teachers and a student of each, the best of"
+        f" {settings.lesson.starts} starts. Found: the mean distance of a choice, after alignment,"
+        f" is below {FOUND}. Columns are numbers of training sentences. In the last column,"
+        " students learn all sentences with their exact probabilities.",
         tables,
         pictures,
         {"map.csv": [*by_place.values()]},
@@ -174,7 +176,7 @@ def _count(count: int | None) -> str:
 def _draw(
     by_place: Places, sizes: list[Size], sentences: list[int | None], share: str = "found"
 ) -> Figure:
-    """Draw a share of teachers, a panel for each kind of them: sizes by numbers of sentences."""
+    """Draw a share of teachers by size and number of sentences, with a panel for each kind."""
     figure = Figure(figsize=(13, 1.6 + 0.42 * len(sizes)), layout="constrained")
     grid = figure.subplots(1, len(KINDS), sharey=True)
     for axes, (kind, (says, _, _)) in zip(grid, KINDS.items(), strict=True):
@@ -191,7 +193,7 @@ def _draw(
         axes.set_xlabel("sentences")
         called = ["{} units, {} layers, {} words".format(*size) for size in sizes]
         axes.set_yticks(range(len(sizes)), called)
-    what = {"found": "that their students found", "found_class": "whose class students found"}
+    what = {"found": "found by their students", "found_class": "with their class found by students"}
     figure.suptitle(f"Share of teachers {what[share]}", fontsize=11)
     return figure
 

@@ -1,9 +1,9 @@
-"""The number of sentences that a model needs to come near its teacher: inductive and vanilla ones.
+"""The number of sentences that inductive and decoder-only Transformers need to come near a teacher.
 
-Both learn the same sentences of the same random teachers. The decoder-only Transformers, of more
-parameters, are stopped where they are nearest to the teacher, which only somebody can do who knows
-the teacher. The inductive one is taken as it is at the end, and, to be compared with them, as the
-nearest of several trainings of other lengths.
+Both learn the same sentences of the same random teachers. The decoder-only Transformers have more
+parameters. Their training is stopped at the smallest divergence from the teacher, which requires
+knowledge of the teacher. The inductive Transformer is measured at the end of its training. For a
+fair comparison, it is also measured after the best of several shorter trainings.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from logicgen.training.students import Sentences
 
 SIZE = {"width": 3, "layers": 3, "words": 8}
 INDUCTIVE, STOPPED = "inductive", "inductive, stopped"
-SHORTER = (20, 50, 100, 200)  # steps of the other trainings of the one that is stopped
-REACHED = (0.5, 0.2, 0.1, 0.05)  # bits
+SHORTER = (20, 50, 100, 200)  # steps of the shorter trainings, for STOPPED
+REACHED = (0.5, 0.2, 0.1, 0.05)  # thresholds of the divergence, in bits
 
 RESAMPLED = 10_000
 
@@ -48,20 +48,20 @@ class Decoder(Table):
 
 
 class DecoderTraining(Table):
-    """The training of decoders: by AdamW, whose learning rate falls to 0 as a cosine."""
+    """The training of decoders by AdamW, with a cosine schedule of the learning rate down to 0."""
 
-    steps: Count  # at most
-    batch: Count  # sentences of a step, at most
+    steps: Count  # the largest number of steps
+    batch: Count  # the largest number of sentences in a batch
     learning_rate: float = Field(gt=0, alias="rate")  # the name in records
-    look: Count  # steps between two looks at the divergence
-    patience: Count  # steps without a new least one after which nobody expects another
+    look: Count  # steps between two measurements of the divergence
+    patience: Count  # steps without a new minimum after which the training stops
 
 
 class NeededSettings(ExperimentSettings):
     """Keys of a study of this experiment."""
 
     teachers: int = Field(ge=2)
-    sentences: list[Count]  # how many a model has seen
+    sentences: list[Count]  # numbers of training sentences
     lesson: LessonTable
     decoders: dict[str, Decoder]  # sizes, by name
     training: DecoderTraining
@@ -70,9 +70,9 @@ class NeededSettings(ExperimentSettings):
 def needed_point(
     teacher_seed: int, sentences: int, lesson: dict[str, Any], decoders: dict[str, Any]
 ) -> Json:
-    """Return KL(teacher || model) in bits of each model after so many sentences, its parameters.
+    """Train each model on some sentences; return KL(teacher || model) in bits, and parameters.
 
-    decoders: size of each, by name, and, under `training`, the numbers of their training.
+    decoders: the size of each decoder by name, and the settings of their training as `training`.
     """
     rng = np.random.default_rng(teacher_seed)
     teacher = random_grammar(**SIZE, rng=rng, concentration=0.5, own_words=True)
@@ -94,7 +94,7 @@ def needed_point(
 
 
 class DecoderLearner(Learner):
-    """A decoder with the sentences that it learns from, as the training loop wants them."""
+    """A decoder with its training sentences, for the training loop."""
 
     module: CausalLM
 
@@ -111,7 +111,7 @@ class DecoderLearner(Learner):
         return torch.optim.AdamW(self.module.parameters(), lr=rate, weight_decay=0.01)
 
     def batches(self, step: int) -> Iterator[Tensor]:
-        """Yield random sentences, (B, T); trainings begin with step 0."""
+        """Yield random sentences, (B, T); `step` is ignored, since trainings begin with step 0."""
         generator = torch.Generator().manual_seed(self.seed)
         size = (min(self.training.batch, len(self.learnt)),)
         while True:
@@ -125,10 +125,10 @@ class DecoderLearner(Learner):
 
 
 class Patience:
-    """A watcher that ends a training when a measure has not fallen for a while.
+    """A watcher that stops a training when a measure no longer decreases.
 
     Attributes:
-        measure: what is measured; less is better. It is measured before the first step, too.
+        measure: the measurement; less is better. It is also called before the first step.
         every: steps between two measurements.
         patience: steps without a new least value after which the training ends.
         least: the least value, measured after step `at`.
@@ -139,7 +139,7 @@ class Patience:
         self.least, self.at = measure(), 0
 
     def __call__(self, done: int, loss: Tensor) -> bool:
-        """Measure if it is time; return whether to end the training."""
+        """Measure after every `every` steps; return whether to stop the training."""
         if done % self.every:
             return False
         value = self.measure()
@@ -151,7 +151,7 @@ class Patience:
 def _decoder(
     teacher: Grammar, sample: np.ndarray, size: dict[str, Any], training: DecoderTraining, seed: int
 ) -> tuple[float, int]:
-    """Return the least divergence in bits of all looked at during training, and the parameters."""
+    """Return the least divergence during training, in bits, and the number of parameters."""
     from logicgen.training.loop import run_steps
 
     ids, probabilities = teacher.sentences()
@@ -172,14 +172,15 @@ def _decoder(
 
 
 def _rows(sentences: np.ndarray) -> Tensor:
-    """Return sentences behind a token that begins them, 0."""
+    """Return sentences with an initial token 0."""
     return torch.from_numpy(np.insert(sentences + 1, 0, 0, axis=1))
 
 
 def reached(bits: np.ndarray, sentences: list[int], threshold: float) -> np.ndarray:
-    """Return (K,) sentences after which (K, N) divergences are below a threshold; inf where never.
+    """Return the numbers of sentences, (K,), at which (K, N) divergences fall below a threshold.
 
-    Between numbers that were tried, on a straight line between logarithms of both.
+    The numbers are inf if no divergence is below the threshold. Between two measurements, the
+    logarithms of sentences and of divergences are interpolated linearly.
     """
     found = np.full(len(bits), np.inf)
     logs = np.log(sentences)
@@ -210,7 +211,7 @@ def trials(settings: NeededSettings) -> dict[str, Call]:
 
 
 def report(settings: NeededSettings, found: dict[str, Json]) -> Report:
-    """Return how many sentences each model needs, and a picture of the divergences."""
+    """Return the number of sentences that each model needs, and a picture of the divergences."""
     sentences, teachers, training = settings.sentences, settings.teachers, settings.training
     models = [INDUCTIVE, STOPPED, *settings.decoders]
     shape = teachers, len(sentences)
@@ -244,12 +245,12 @@ def report(settings: NeededSettings, found: dict[str, Json]) -> Report:
     says = "Sentences needed, median over teachers [95% interval, bootstrap over teachers]:"
     return Report(
         "Sentences needed",
-        f"{teachers} random teachers of {SIZE['layers']} layers of {SIZE['width']} units, which"
-        f" share {SIZE['words']} words out among themselves. KL(teacher || model) of whole"
-        f" sentences. Stopped: the nearest after {', '.join(map(str, SHORTER))} or"
-        f" {settings.lesson.steps} steps. Decoders: AdamW at a rate from {training.learning_rate}"
-        f" to 0, up to {training.steps:,} steps of up to {training.batch} sentences, the best of"
-        f" all models looked at every {training.look} steps.",
+        f"{teachers} random teachers with {SIZE['layers']} layers of {SIZE['width']} units and"
+        f" {SIZE['words']} words; in each layer, a word belongs to one unit. KL(teacher || model)"
+        f" of whole sentences. Stopped: the best of {', '.join(map(str, SHORTER))} and"
+        f" {settings.lesson.steps} steps. Decoders: AdamW with a learning rate from"
+        f" {training.learning_rate} to 0, up to {training.steps:,} steps of up to"
+        f" {training.batch} sentences; the best model, measured every {training.look} steps.",
         [(says, heads, rows)],
         [("divergence", "divergence from the teacher by number of sentences", figure)],
         {"divergences.csv": lines},

@@ -1,6 +1,6 @@
 """Learning and prompting: the published tables 1 and 2 of Vigoda and Rochais (2023), section 4.2.
 
-Students learn the two, or the three, sentences; each is then asked to go on from a first word.
+Students learn two or three sentences. Each student then continues a first word.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SETS = {"two": ("big cat", "small dog"), "three": ("big cat", "big dog", "small 
 
 
 class PromptingSettings(ExperimentSettings):
-    """Keys of a study of this experiment; `generations`: sentences the first student draws."""
+    """Keys of a study of this experiment; `generations`: draws of the first student."""
 
     students: Count
     generations: Count
@@ -39,12 +39,12 @@ def ask(
 ) -> Json:
     """Return the completions of each first word.
 
-    `said`: how many of `generations` sentences, drawn by the first student, end in each word.
-    `expected`: the probability of that word: mean, least and largest over students.
+    `said`: the number of the first student's `generations` sentences that end in the word.
+    `mean`, `least`, `largest`: the probability of the word, over students.
     """
     lessons = [Sentences.of(sentence_ids(tuple(sentences)))] * students
     grammars, losses = learn(lessons, WORDS, 2, lesson, seed)
-    rng = np.random.default_rng((seed, 1))  # not the numbers of the starts
+    rng = np.random.default_rng((seed, 1))  # a seed that differs from the seed of the starts
     found = {}
     for prompt in ("big", "small"):
         ids = grammars[0].encode(prompt)
@@ -91,14 +91,14 @@ def report(settings: PromptingSettings, found: dict[str, Json]) -> Report:
         heads = ["prompt", "sentence", drawn, "expected by all students"]
         tables.append((f"Trained on {', '.join(sentences)}:", heads, rows))
         grammars.append((", ".join(sentences), Grammar.of_dict(found[name]["grammar"])))
-    figure = draw_grammars(grammars, "learnt weights")
+    figure = draw_grammars(grammars, "learned weights")
     return Report(
         "Prompting",
         f"{settings.students} students learn the two published sets of sentences, each from random"
-        f" weights (the best of {settings.lesson.starts} starts), and go on from a first word. In"
-        " brackets the least and the largest of all students.",
+        f" weights (the best of {settings.lesson.starts} starts). They continue a first word."
+        " Brackets contain the least and the largest probability of all students.",
         tables,
-        [("weights", "weights learnt from two and from three sentences", figure)],
+        [("weights", "weights learned from two and from three sentences", figure)],
     )
 
 

@@ -1,4 +1,4 @@
-"""Teachers and students of the experiments: grammars, given by name or learned from sentences."""
+"""Teachers and students: grammars that are read, and grammars learned from sentences."""
 
 from __future__ import annotations
 
@@ -27,18 +27,20 @@ def find_teacher(name: str) -> Grammar:
     if name in recipes.names("datasets", ".toml"):
         settings = CorpusRecipe.read(name).settings(name)
         if not isinstance(settings, GrammarSentencesSettings):
-            raise LogicgenError(f"{name}: a recipe of another task: give one of production")
+            raise LogicgenError(
+                f"{name}: a recipe of another task: give a recipe of the task production"
+            )
         return settings.made()
     if not os.path.exists(name):
         raise LogicgenError(
-            f"{shortened(name)}: no recipe is called so, nor is there a file or folder;"
+            f"{shortened(name)}: there is no such recipe, file or folder;"
             f" {nearest(name, recipes.names('datasets', '.toml'))}"
         )
     return load_grammar(Path(name))[0]
 
 
 def load_grammar(run: Path) -> tuple[Grammar, float]:
-    """Return the grammar of a file, a data set or a trained model, and what in it is negligible."""
+    """Return the grammar of a file, a data set or a trained model, and its negligible weight."""
     if run.suffix == ".toml":
         return read_grammar(run), 0.0
     if os.path.isfile(run / GRAMMAR):
@@ -53,7 +55,7 @@ def load_grammar(run: Path) -> tuple[Grammar, float]:
 
 
 class LessonTable(Table):
-    """The keys of a `training.students.Lesson` that experiments change."""
+    """The keys of `training.students.Lesson` that experiments change."""
 
     steps: Count
     starts: Count
@@ -62,7 +64,7 @@ class LessonTable(Table):
     nudge: Annotated[Number, Field(ge=-100, le=100)] = 0.0
 
     def arguments(self, **changes: Any) -> Json:
-        """Return all keys of the lesson, as an argument of a trial."""
+        """Return all keys of `Lesson`, for the argument of a trial."""
         from logicgen.training.students import Lesson
 
         return asdict(Lesson(**{**self.model_dump(), **changes}))
@@ -71,7 +73,10 @@ class LessonTable(Table):
 def learn(
     lessons: list[Sentences], words: tuple[str, ...], width: int, lesson: Json, seed: int
 ) -> tuple[list[Grammar], np.ndarray]:
-    """Return a student of each set of sentences, `width` units a layer, and the losses in nats."""
+    """Train a student with `width` units per layer for each set of sentences.
+
+    The result is the students' grammars and their losses in nats.
+    """
     from logicgen.model.inductive import as_grammar
     from logicgen.training.students import Lesson, teach
 

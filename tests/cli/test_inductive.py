@@ -29,7 +29,7 @@ def trained(tmp_path_factory):
 def test_show_prints_the_rules_and_draws_them(trained, tmp_path):
     result = run(*GRAMMAR, "show", trained / "run", "-o", tmp_path)
     assert result.returncode == 0, result.stderr
-    assert "says small 1.000; then dog 1.000" in result.stdout
+    assert "emits small 1.000; then dog 1.000" in result.stdout
     assert (tmp_path / "weights.png").read_bytes().startswith(b"\x89PNG")
     assert "<svg" in (tmp_path / "weights.svg").read_text()[:1000]
 
@@ -50,7 +50,7 @@ def test_cut_takes_one_rule_out_and_generate_never_says_it_again(trained):
     exact = run(*GRAMMAR, "generate", trained / "run", "--prompt", "_ cat", "--exact")
     assert exact.stdout.splitlines()[0].endswith("big cat")
     shown = run(*GRAMMAR, "show", left)
-    assert "big (on in" in shown.stdout
+    assert "big (active in" in shown.stdout
 
 
 def test_the_model_is_evaluated_and_completes_as_any_other(trained):

@@ -130,7 +130,7 @@ def test_layers_of_different_width_have_no_students():
         "tokens": tokens,
         "below": [[[1.0, 1.0]]],
     }
-    with pytest.raises(LogicgenError, match="as many units in each layer"):
+    with pytest.raises(LogicgenError, match="same number of units in each layer"):
         identify(grammar, 1, None, {}, 0)
 
 
@@ -159,7 +159,7 @@ def test_reports_of_the_smallest_experiments():
     assert rows[0].startswith("inductive | 93 |")
     assert len(made.files["divergences.csv"]) == 2 * 2 * 4
     rows, _ = report("inductive-control", **{"students": 2, "grammars": 3, "lesson.starts": 5})
-    assert "wrongly, or wrongly not | 0" in rows
+    assert "sentences that wrongly vanished or remained | 0" in rows
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_reports_of_the_smallest_experiments():
         ({"lesson.steps": "many"}, "lesson.steps"),
         ({"lesson.crispness": -1.0}, "lesson.crispness"),
         ({"sizes": [[3, 3]]}, "sizes.0"),
-        ({"experiment": "mop"}, "none is called 'mop'; did you mean map"),
+        ({"experiment": "mop"}, "no experiment is called 'mop'; did you mean map"),
     ],
 )
 def test_settings_that_are_wrong_are_refused_with_their_key(changes, words):

@@ -48,10 +48,10 @@ def test_the_first_that_are_far_enough_are_chosen():
     report = EXPERIMENT.report(settings, found)
     ((_, heads, rows),) = report.tables
     assert [row[heads.index("chosen")] for row in rows] == ["yes", "", "yes", "", ""]
-    assert "3 of 5 are far enough" in report.about
+    assert "3 of 5 have the required distance" in report.about
 
 
 def test_positions_in_the_wrong_order_are_refused():
     wrong = {**SMALL, "first": 8, "last": 4}
-    with pytest.raises(ValueError, match="first: 8 is behind last, 4"):
+    with pytest.raises(ValueError, match="first: 8 is greater than last, 4"):
         EXPERIMENT.settings(experiment="languages", **wrong, draws=5, chosen=2, distance=0.3)
