@@ -107,7 +107,7 @@ def text_probability(
 def _ways_to_write(
     model: LanguageModel, text: str, after: str, whole: bool
 ) -> tuple[np.ndarray, list[int], Lattice]:
-    """Return the ids before a text, its canonical sequence, and the lattice of its tokenizations."""
+    """Return the ids before a text, its canonical sequence, and its lattice of tokens."""
     before, canonical = _ids(model, after, "the text before"), _ids(model, text, "the text")
     if not len(canonical):
         raise LogicgenError("the text is empty: give at least one token")

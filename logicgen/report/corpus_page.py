@@ -1,4 +1,4 @@
-"""The page of a corpus: what it was made from, its tokens, and passages of it."""
+"""The page of a corpus: its recipe, its tokens and some passages."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from logicgen.report.dataset_page import recipe_facts, version_facts
 from logicgen.report.document import Document, FactTable, write_document
 from logicgen.report.rows import column, page_data
 
-# Passages of each split, and tokens of one.
+# Passages of each split, and most tokens of a passage.
 PASSAGES, LONGEST = 200, 200
 
-# Tokens of a split that are counted, and how many of the most frequent are named.
+# Tokens of a split that are counted, and number of most frequent tokens that are listed.
 COUNTED, NAMED = 1_000_000, 40
 
 
@@ -56,7 +56,7 @@ def write_corpus_page(corpus: Corpus, path: Path) -> Path:
 
 
 def _passages(corpus: Corpus, split: str) -> list[tuple[int, list[int]]]:
-    """Return passages of a split, by the number of their row, or of their first token in a text."""
+    """Return passages of a split with the number of their row, or of their first token."""
     found: list[tuple[int, list[int]]] = []
     arrays = corpus.arrays(split)
     before = 0
@@ -83,5 +83,5 @@ def _frequencies(corpus: Corpus, split: str) -> FactTable:
         [repr(corpus.tokens.texts[n]), f"{counts[n]:,}", f"{counts[n] / len(first):.2%}"]
         for n in met
     ]
-    says = f"Of the first {len(first):,} tokens of {split}."
+    says = f"Counted in the first {len(first):,} tokens of {split}."
     return FactTable("Most frequent tokens", ["token", "times", "share"], rows, says)

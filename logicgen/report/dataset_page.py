@@ -1,4 +1,4 @@
-"""The page of a data set: what it holds, against what was asked for and what exists."""
+"""The page of a data set: its examples, the planned numbers, and the numbers that exist."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ from logicgen.report.rows import (
 from logicgen.tasks import Task
 
 Cells = dict[tuple[str, int | None, int], dict[str, float]]
-"""What `cells.csv` counts, by split, symbols (None of a cell of all numbers) and length."""
+"""The numbers in `cells.csv`, by split, symbols and length.
+
+The number of symbols is None in a cell for all numbers of symbols.
+"""
 
 
 def write_dataset_page(
@@ -56,7 +59,7 @@ def dataset_document(
     workers: int = 1,
     progress: Progress = lambda *_: None,
 ) -> Document:
-    """Return the page of a data set. most: examples that it holds, equally many of each split."""
+    """Return the page of a data set. most: examples on the page, equally many of each split."""
     task, planned = dataset.task, _planned(dataset.folder)
     splits = [split for split, examples in dataset.splits.items() if examples]
     names = ["symbols", "length", "problem", "answer"]
@@ -84,17 +87,17 @@ def dataset_document(
             [RIGHT_ANSWER],
             maps=maps,
             total=sum(dataset.splits.values()),
-            sampled="some of each split, at random",
+            sampled="a random sample of each split",
         ),
         facts=[recipe_facts(description), version_facts(description), _files(dataset)],
-        notes=["Made by logicgen. Every answer was verified when the data were made."],
+        notes=["Made by logicgen. The solver checked every answer when the data were made."],
     )
 
 
 def _rows(
     task: Task, listed: dict[str, list[Any]], explained: list[Explained]
 ) -> dict[str, list[Any]]:
-    """Return what the page holds of each example, by column."""
+    """Return the columns of the page, with a value for each example."""
     where = zip(listed["split"], listed["row"], strict=True)
     rows: dict[str, list[Any]] = {
         "key": [f"{split}-{row}" for split, row in where],
@@ -111,7 +114,7 @@ def _rows(
 
 
 def _columns(rows: dict[str, list[Any]]) -> list[Any]:
-    """Return the columns of the table of examples, as the scripts read them."""
+    """Return the descriptions of the columns for the scripts."""
     split = column("split", "split", "choice", facet=True, shown=True)
     length = column("answer_length", "tokens of the answer", "number", facet=True)
     answered = column("answered", "has an answer", "choice", facet=True)
@@ -120,7 +123,7 @@ def _columns(rows: dict[str, list[Any]]) -> list[Any]:
 
 
 def _planned(folder: Path) -> Cells:
-    """Return what was asked for of each cell, if the folder still says so."""
+    """Return the numbers of each cell; empty if the folder has no `cells.csv`."""
     found: Cells = {}
     path = folder / CELLS
     if not path.is_file():
@@ -129,7 +132,7 @@ def _planned(folder: Path) -> Cells:
         with reading(path), path.open(encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file):
                 symbols = int(row["symbols"]) if row["symbols"] else None
-                first = int(row["length"].partition("-")[0])  # a range where cells have several
+                first = int(row["length"].partition("-")[0])  # or a range of lengths
                 counts = {name: float(row[name]) for name in ("asked", "held", "exist")}
                 found[row["split"], symbols, first] = counts
     except (ValueError, KeyError, TypeError, AttributeError, csv.Error):
@@ -140,7 +143,7 @@ def _planned(folder: Path) -> Cells:
 
 
 def _count_map(dataset: Dataset, split: str, table: pa.Table, planned: Cells) -> dict[str, Any]:
-    """Return the map of how many examples each cell of a split holds, as the scripts read it."""
+    """Return the map of the number of examples in each cell of a split, for the scripts."""
     recipe = dataset.recipe
     part = recipe.grid if split == "grid" and recipe.grid else recipe.region
     symbols, length = (table[name].to_numpy() for name in ("symbols", "length"))
@@ -153,17 +156,15 @@ def _count_map(dataset: Dataset, split: str, table: pa.Table, planned: Cells) ->
     for (s, n), count in sorted(held.items()):
         says = f"{count:,} example{'' if count == 1 else 's'}"
         if (row := of_split.get((s, n))) is not None:
-            says += f" of {row['asked']:,.0f} asked for; existing: {_many(row['exist'])}"
+            says += f", {row['asked']:,.0f} planned; existing: {_many(row['exist'])}"
         elif (row := of_split.get((None, n))) is not None:
-            says += (
-                f"; of all numbers of symbols {row['held']:,.0f} of {row['asked']:,.0f} asked for"
-            )
+            says += f"; with any number of symbols {row['held']:,.0f}, {row['asked']:,.0f} planned"
         cells.append([s, n, count, says])
     return cell_map(f"{split}: examples", "count", cells, part.step, also={"split": split})
 
 
 def _many(count: float) -> str:
-    """Return a number of problems that may be beyond counting."""
+    """Return a number of problems as text; it may be too large to count."""
     if math.isinf(count):
         return "not counted"
     return f"{count:,.0f}" if count < 1e15 else f"about 10^{math.log10(count):.0f}"
@@ -177,18 +178,18 @@ def _splits(dataset: Dataset) -> FactTable:
         ranges = ["{} to {}".format(*part.symbols), "{} to {}".format(*part.length)] if part else []
         short = [f"{said[key]:,}" for key in ("cells", "cells_short", "cells_empty")]
         rows.append([split, f"{examples:,}", *ranges, *short])
-    heads = ["split", "examples", "symbols", "length", "cells", "short of what was asked", "empty"]
+    heads = ["split", "examples", "symbols", "length", "cells", "with fewer than planned", "empty"]
     return FactTable("Splits", heads, rows)
 
 
 def recipe_facts(description: dict[str, Any]) -> FactTable:
-    """Return the table of a description's recipe, key by key."""
+    """Return the table of a recipe, a row for each key."""
     rows = [[name, value] for name, value in _flat(description["recipe"])]
     return FactTable("Recipe", ["key", "value"], rows)
 
 
 def _flat(table: dict[str, Any], above: str = "") -> list[tuple[str, str]]:
-    """Return the keys of nested tables with their values as JSON."""
+    """Return the dotted keys of nested tables, with their values as JSON."""
     found = []
     for name, value in table.items():
         if isinstance(value, dict) and value:
@@ -200,7 +201,7 @@ def _flat(table: dict[str, Any], above: str = "") -> list[tuple[str, str]]:
 
 
 def version_facts(description: dict[str, Any]) -> FactTable:
-    """Return the table of versions that data were made with."""
+    """Return the table of the versions that made the data."""
     return FactTable("Versions", ["package", "version"], _flat(description["versions"]))
 
 

@@ -1,8 +1,9 @@
-"""A report as one HTML file that opens from disk, needs no network, and allows none.
+"""A report as one HTML file that opens from disk, without a network.
 
-The page has a static part, written here by a template that escapes all that comes from data, and an
-interactive one: scripts of ours that read the examples from a compressed block of JSON and only
-ever write them as text. A Content-Security-Policy names the two by their hashes, and nothing else.
+A template writes the static part of the page and escapes all text from data. Scripts write the
+interactive part: they read the examples from a compressed block of JSON and insert them as text
+only. A Content-Security-Policy allows the page's own script and style by their hashes. It allows no
+requests.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from logicgen.files import write_text
 
 STATIC = resources.files(__package__) / "static"
 
-# In this order: a script uses what scripts before it define.
+# The order matters: a script uses definitions of the scripts before it.
 SCRIPTS = (
     "elements.js",
     "formula.js",
@@ -40,7 +41,7 @@ SCRIPTS = (
 
 @dataclass(frozen=True)
 class FactTable:
-    """A table of a report's static part, below a heading, with a line that says what it is."""
+    """A table of a report's static part, with a heading and an optional sentence."""
 
     title: str
     heads: Sequence[str]
@@ -50,13 +51,15 @@ class FactTable:
 
 @dataclass(frozen=True)
 class Document:
-    """What a report shows.
+    """The content of a report.
 
     Attributes:
-        title: of the page; `lead`, a sentence or two below it.
-        summary: tables above the examples; `facts`, tables below them.
-        data: what the scripts read, as plain data; `examples.js` says what it holds.
-        notes: paragraphs behind the tables.
+        title: the title of the page.
+        lead: a sentence or two below the title.
+        summary: tables above the examples.
+        data: plain data for the scripts; `examples.js` describes it.
+        facts: tables below the examples.
+        notes: paragraphs after the tables.
     """
 
     title: str
@@ -68,12 +71,12 @@ class Document:
 
 
 def write_document(document: Document, path: Path) -> None:
-    """Write a report as an HTML file, whole or not at all."""
+    """Write a report as an HTML file, atomically."""
     write_text(path, rendered(document))
 
 
 def rendered(document: Document) -> str:
-    """Return the HTML of a report; the same bytes of the same document."""
+    """Return the HTML of a report. Equal documents give equal bytes."""
     script = "\n".join(_static(name) for name in SCRIPTS)
     script = f'"use strict";\n(() => {{\n{script}}})();\n'
     style = _static("page.css")
@@ -98,13 +101,16 @@ def _static(name: str) -> str:
 
 
 def _hash(text: str) -> str:
-    """Return what a Content-Security-Policy calls an inline script or style by."""
+    """Return the hash of an inline script or style for a Content-Security-Policy."""
     digest = hashlib.sha256(text.encode()).digest()
     return f"sha256-{base64.b64encode(digest).decode()}"
 
 
 def _parted(data: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Return data, and columns of them that a page needs when an example is opened, not before."""
+    """Return data without the columns of explanations, and these columns.
+
+    A page needs explanations only after an example is opened.
+    """
     names = {each.get("explanation") for each in data.get("answers", ())} & {*data.get("rows", ())}
     rows = {name: column for name, column in data.get("rows", {}).items() if name not in names}
     later = {name: data["rows"][name] for name in sorted(names)}
@@ -112,13 +118,13 @@ def _parted(data: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, An
 
 
 def _packed(data: Mapping[str, Any]) -> str:
-    """Return data as JSON, compressed, in letters that mean nothing in HTML."""
+    """Return data as compressed JSON in base64."""
     text = json.dumps(_clean(data), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
 def _clean(value: Any) -> Any:
-    """Return plain data without characters that command a screen or turn the writing."""
+    """Return plain data with control characters and bidirectional controls escaped."""
     match value:
         case str():
             return printable(value)

@@ -1,4 +1,4 @@
-"""The look that all figures share, and how they are saved."""
+"""The common style of all figures, and their files."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from numpy.typing import ArrayLike
 
 from logicgen.files import write_atomically
 
-# Training regions, in every figure.
+# Color of training regions.
 REGION_COLOUR = "#1f3b73"
 
-# Okabe and Ito's colours, which people with any kind of colour vision tell apart (without yellow,
-# which is lost on white), and what tells lines apart without colour.
+# Colors, markers and dashes of lines. The colors of Okabe and Ito can be distinguished with any
+# kind of color vision; their yellow is left out, because it is hard to see on white.
 LINES = [
     ("#0072B2", "o", "-"),
     ("#D55E00", "s", "--"),
@@ -42,15 +42,15 @@ def new_figure(width: float, height: float, title: str) -> Figure:
 
 
 def new_axes(width: float, height: float, title: str) -> tuple[Figure, Axes]:
-    """Return a new figure with one plot in it, and that."""
+    """Return a new figure with one plot, and the axes of the plot."""
     figure = new_figure(width, height, title)
     return figure, figure.subplots()
 
 
 def line_styles() -> Iterator[dict[str, Any]]:
-    """Yield keywords of `plot` for one line after another, without end.
+    """Yield keyword arguments of `plot` for any number of lines.
 
-    Where the colours begin again they come with other markers and dashes.
+    When the colors repeat, markers and dashes differ.
     """
     for number in count():
         turn, place = divmod(number, len(LINES))
@@ -60,12 +60,12 @@ def line_styles() -> Iterator[dict[str, Any]]:
 
 
 def legend_below(figure: Figure | SubFigure, columns: int = 3, *args: Any, **how: Any) -> None:
-    """Add a legend under the axes; other arguments are those of `Figure.legend`."""
+    """Add a legend below the axes. Further arguments go to `Figure.legend`."""
     figure.legend(*args, loc="outside lower center", ncols=columns, frameon=False, **how)
 
 
 def band(axes: Axes, x: Sequence[float], low: ArrayLike, high: ArrayLike, colour: str) -> None:
-    """Shade what is between two curves, such as a line's 95% interval."""
+    """Shade the area between two curves, such as a line's 95% interval."""
     axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
 
 
@@ -81,7 +81,7 @@ def shares(axis: Axis) -> None:
 
 
 def region_box(axes: Axes, x: tuple[float, float], y: tuple[float, float]) -> Rectangle | None:
-    """Draw the training region's outline, cut to what the axes show; return None if nothing."""
+    """Draw the training region's outline, cut at the axes; None if it lies outside."""
     left, right = max(x[0], axes.get_xlim()[0]), min(x[1], axes.get_xlim()[1])
     bottom, top = max(y[0], axes.get_ylim()[0]), min(y[1], axes.get_ylim()[1])
     if left >= right or bottom >= top:
@@ -94,9 +94,9 @@ def region_box(axes: Axes, x: tuple[float, float], y: tuple[float, float]) -> Re
 
 
 def save(figure: Figure, folder: Path, name: str, kinds: Sequence[str] = ("png", "svg")) -> None:
-    """Write a figure as `name.KIND` for each kind; equal figures give equal files."""
+    """Write a figure as `name.KIND` for each kind. Equal figures give equal files."""
     for kind in kinds:
-        # Without the date and random ids.
+        # Omit the date and use a fixed salt for ids, so that files can be reproduced.
         metadata = {"Date": None} if kind == "svg" else None
         write = partial(figure.savefig, dpi=130, format=kind, metadata=metadata)
         with matplotlib.rc_context({"svg.hashsalt": "logicgen"}):

@@ -1,4 +1,4 @@
-"""The gallery: every task and data-set recipe that ships, with examples."""
+"""The gallery: every shipped task and data-set recipe, with examples."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from logicgen.tasks.problems import Drawer, Example
 # Examples of each recipe, of lengths from the shortest to the longest of its training region.
 EXAMPLES = 6
 
-# Problems of more tokens make no picture that says anything.
+# Drawings of problems with more tokens would be too large.
 LONGEST = 120
 
 Rows = dict[str, list[Any]]
@@ -40,7 +40,7 @@ ROWS = dict.fromkeys(("key", "recipe", "task", "symbols", "length", "problem", "
 
 
 def write_gallery(path: Path, *, workers: int = 1, progress: Progress = lambda *_: None) -> Path:
-    """Write the gallery of what ships; return its path."""
+    """Write the gallery of shipped tasks and recipes; return its path."""
     read = {name: read_data_recipe(name) for name in recipes.names("datasets", ".toml")}
     with_problems = {n: r for n, r in read.items() if isinstance(r, DataRecipe)}
     rows: Rows = {name: [] for name in ROWS}
@@ -59,7 +59,7 @@ def write_gallery(path: Path, *, workers: int = 1, progress: Progress = lambda *
     tasks = {name: load_task(name) for name in task_names()}
     abouts = [[name, task.about] for name, task in tasks.items()]
     described = [[name, recipe.task, recipe.description] for name, recipe in read.items()]
-    says = "Those whose tasks have no problems make corpora: sequences for language models."
+    says = "Recipes of tasks without problems make corpora: sequences for language models."
     document = Document(
         title="What ships with logicgen",
         lead="Examples of every task and recipe, as logicgen generate makes them.",
@@ -87,7 +87,7 @@ def write_gallery(path: Path, *, workers: int = 1, progress: Progress = lambda *
 
 
 def _add_examples(rows: Rows, name: str, recipe: DataRecipe, workers: int) -> None:
-    """Add some examples of a recipe to the rows, from short ones to long ones."""
+    """Add examples of a recipe to the rows, from the shortest to the longest."""
     task, found = load_task(recipe.task), _examples(recipe)
     if not found:
         return

@@ -17,13 +17,13 @@ from logicgen.productions import Grammar
 from logicgen.report.document import Document, FactTable, write_document
 from logicgen.report.figure_style import LINES
 
-# What is less probable is not drawn, and of a unit's words the most probable few are named.
+# Least probability that is drawn, and number of words that are listed for a unit.
 LEAST, NAMED = 0.01, 4
 
 EDGE, GONE, UNIT = LINES[0][0], LINES[1][0], "#eef3f8"
 
 Connection = tuple[int, int, int]
-"""Layer from 0, unit in it, unit of the layer below."""
+"""Number of a layer from 0, a unit of it, and a unit of the layer below."""
 
 
 def draw_grammars(
@@ -31,9 +31,9 @@ def draw_grammars(
 ) -> Figure:
     """Draw each (label, grammar) side by side.
 
-    The first layer stands at the top. A unit's words stand under its name, the probability of a
-    choice beside its edge. A unit that is never on is pale; a connection without weight that is
-    `gone` is dotted.
+    The first layer is at the top. A unit's words are below its name, and the probability of a
+    choice is next to its edge. A unit that is never on is pale. The connection `gone` is dotted if
+    it has no weight.
     """
     widest = max(len(units) for _, grammar in grammars for units in grammar.units)
     tallest = max(grammar.positions for _, grammar in grammars)
@@ -48,7 +48,7 @@ def draw_grammars(
 
 
 def _draw(axes: Axes, grammar: Grammar, widest: int, gone: Connection | None) -> None:
-    # Units of a layer stand in the middle of the widest.
+    # Center each layer.
     places = [np.arange(len(units)) + (widest - len(units)) / 2 for units in grammar.units]
     root = (widest - 1) / 2
     axes.plot(root, 0, marker="v", color="black", markersize=9)
@@ -66,7 +66,7 @@ def _draw(axes: Axes, grammar: Grammar, widest: int, gone: Connection | None) ->
                     middle = np.mean(ends, axis=0)
                     axes.annotate("cut", middle, color=GONE, fontsize=9, ha="center")
                 elif grammar.reach[layer][unit] >= LEAST:
-                    # Near the unit that chooses, at two heights, where few edges cross.
+                    # Near the upper unit, at two heights, few labels overlap.
                     _edge(axes, *ends, share, 0.32 + 0.1 * (unit % 2))
     for layer, units in enumerate(grammar.units):
         for unit, unit_name in enumerate(units):
@@ -85,7 +85,7 @@ def _draw(axes: Axes, grammar: Grammar, widest: int, gone: Connection | None) ->
 def _edge(
     axes: Axes, begin: tuple[float, float], end: tuple[float, float], share: float, along: float
 ) -> None:
-    """Draw one choice; its probability stands so far along it."""
+    """Draw a choice as an edge, with its probability at the fraction `along` of the edge."""
     if share < LEAST:
         return
     x, y = zip(begin, end, strict=True)
@@ -103,7 +103,7 @@ def _text(
 
 
 def _words(grammar: Grammar, layer: int, unit: int) -> str:
-    """Return the most probable words of a unit, a line each."""
+    """Return the most probable words of a unit in lines."""
     said = grammar.tokens[layer][:, unit]
     order = np.argsort(-said, kind="stable")
     shown = [number for number in order if said[number] >= LEAST]
@@ -119,26 +119,26 @@ def write_grammar_page(
 ) -> Path:
     """Write the page of each (label, grammar) side by side; return its path.
 
-    gone: a connection that one of them has no longer.
+    gone: a connection that was removed from one grammar.
     """
     document = Document(
         title=title,
-        lead="Each layer says one word of a sentence. A unit that is on says one of its words, and"
-        " switches on one unit of the layer below.",
+        lead="Each layer writes one word of a sentence. A unit that is on writes one of its words"
+        " and switches on one unit of the layer below.",
         summary=[],
         data={
             "grammars": [{"label": label, **_plain(grammar)} for label, grammar in grammars],
             "gone": None if gone is None else list(gone),
         },
         facts=[_rules(label, grammar) for label, grammar in grammars],
-        notes=[f"Made by logicgen. What is less probable than {LEAST:.0%} is left out."],
+        notes=[f"Made by logicgen. Words and choices below {LEAST:.0%} are left out."],
     )
     write_document(document, path)
     return path
 
 
 def _plain(grammar: Grammar) -> dict[str, Any]:
-    """Return a grammar as the scripts read it."""
+    """Return a grammar as plain data for the scripts."""
     layers = []
     for number, units in enumerate(grammar.units):
         below = grammar.below[number] if number < len(grammar.below) else np.empty((0, len(units)))

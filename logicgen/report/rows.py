@@ -1,4 +1,4 @@
-"""Examples as rows of a page, with what the solver says of the answers to them."""
+"""Examples as rows of a page, with the solver's explanations of answers."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from logicgen.tasks.judge import Finding, Item, Wants, judge
 from logicgen.tasks.task import Explanation
 
 REPORT = "report.html"
-"""The file of a page, in the folder of what it shows."""
+"""The name of a page's file."""
 
-# Examples that a page holds; of more, some are chosen, and the page says so.
+# Most examples of a page. If there are more, the page contains a sample and reports it.
 MOST = 10_000
 
-# Seconds after which the reason of a verdict is no longer looked for.
+# Limit in seconds of the search for the reason of a verdict.
 SECONDS = 2.0
 
 Explained = tuple[str, list[Any] | None]
-"""An answer as people write it; and reason, truth, letters, loop, picture, as pages hold them.
+"""An answer as readable text, and its explanation: reason, truth, letters, loop, picture.
 
-None where the problem cannot be read.
+The explanation is None if the problem cannot be read.
 """
 
 Progress = Callable[[int, int], None]
@@ -39,9 +39,9 @@ def explanations(
     workers: int = 1,
     progress: Progress = lambda *_: None,
 ) -> list[Explained]:
-    """Return what a page shows of answers; worker processes explain each different answer once.
+    """Return the explanations of answers. Worker processes explain each different answer once.
 
-    answers: problem, answer, both in prefix notation, and the verdict.
+    answers: (problem, answer, verdict), with problem and answer in prefix notation.
     """
     items = [Item(problem, text, verdict=Verdict(verdict)) for problem, text, verdict in answers]
     new = list(dict.fromkeys(items))
@@ -56,10 +56,10 @@ def explanations(
 
 
 def _packed(item: Item, result: Finding | Failure) -> Explained:
-    """Return a finding as pages hold it."""
+    """Return a finding as plain data for a page."""
     if isinstance(result, Failure):
         wrong = item.verdict is not None and not item.verdict.is_right
-        said = f"looking for the reason was given up: {result.reason}" if wrong else ""
+        said = f"no reason was found: {result.reason}" if wrong else ""
         return item.answer, [said, "", None, None, ""]
     if result.error is not None:  # of a damaged file
         return item.answer, None
@@ -73,7 +73,7 @@ def _packed(item: Item, result: Finding | Failure) -> Explained:
 
 
 def shown_answers(task: Task, texts: Iterable[str]) -> list[str]:
-    """Return answers in prefix notation as people write them; what does not parse as it is."""
+    """Return answers as readable text. An answer that does not parse stays as it is."""
     texts, found = list(texts), dict[str, str]()
     for text in dict.fromkeys(texts):
         try:
@@ -84,7 +84,7 @@ def shown_answers(task: Task, texts: Iterable[str]) -> list[str]:
 
 
 def task_facts(task: Task) -> dict[str, Any]:
-    """Return what a page has to know of a task to draw its problems."""
+    """Return the facts of a task that a page needs to draw its problems."""
     arities = task.problem_arities
     return {
         "arities": None if arities is None else dict(arities),
@@ -93,9 +93,10 @@ def task_facts(task: Task) -> dict[str, Any]:
 
 
 def problem_rows(task: Task, problems: Iterable[str]) -> dict[str, list[Any]]:
-    """Return rows of problems in prefix notation: as people write them, and their operators.
+    """Return columns of problems that are given in prefix notation: readable text, operators.
 
-    Of tasks that say which tokens decide an answer, these and the right answer, too.
+    If the task knows the tokens that decide an answer, return them and the right answer instead of
+    the operators.
     """
     arities = task.problem_arities
     rows: dict[str, list[Any]] = {"problem": [], "prefix": []}
@@ -107,7 +108,7 @@ def problem_rows(task: Task, problems: Iterable[str]) -> dict[str, list[Any]]:
         rows["prefix"].append(text)
         try:
             problem = task.decode_problem(text)
-        except FormatError:  # of a damaged file: shown as it is, not drawn
+        except FormatError:  # a damaged file: show the text without a drawing
             rows["problem"].append(text)
             for name in rows.keys() - {"problem", "prefix"}:
                 rows[name].append("" if name != "deciding" else ())
@@ -124,9 +125,9 @@ def problem_rows(task: Task, problems: Iterable[str]) -> dict[str, list[Any]]:
 
 
 def chosen(preferred: np.ndarray, most: int = MOST) -> np.ndarray:
-    """Return which examples a page holds, in order: those preferred first, then any, at random.
+    """Return the sorted rows of at most `most` examples: preferred rows, then random other rows.
 
-    preferred: a mask. The choice is the same each time.
+    preferred: a mask. The choice is reproducible.
     """
     if len(preferred) <= most:
         return np.arange(len(preferred))
@@ -136,7 +137,7 @@ def chosen(preferred: np.ndarray, most: int = MOST) -> np.ndarray:
 
 
 def column(name: str, label: str, kind: str, *, facet: bool = False, shown: bool = False) -> Any:
-    """Return the description of a column, as the scripts read it."""
+    """Return the description of a column for the scripts."""
     return {"name": name, "label": label, "kind": kind, "facet": facet, "shown": shown}
 
 
@@ -148,10 +149,10 @@ ROW, SYMBOLS, LENGTH, PROBLEM, ANSWER, OPERATORS = (
     column("answer", "answer", "text", shown=True),
     column("operators", "operators", "choices", facet=True),
 )
-"""The columns of several kinds of pages."""
+"""Columns that several kinds of pages have."""
 
 RIGHT_ANSWER = {"label": "answer", "text": "answer", "explanation": "explained", "drawn": True}
-"""The answer to each problem of data, as the scripts read it."""
+"""The description of the stored answers for the scripts."""
 
 
 def cell_map(
@@ -162,9 +163,9 @@ def cell_map(
     trained: list[list[int]] | None = None,
     **said: Any,
 ) -> dict[str, Any]:
-    """Return a map of cells (symbols, first length, value, what it says), as the scripts read it.
+    """Return a heat map for the scripts. cells: (symbols, first length, value, text of the tip).
 
-    step: lengths of a cell. trained: the training region. said: which examples its cells lead to.
+    step: lengths per cell. trained: the training region. said: filters that a click on a cell adds.
     """
     fixed = {"title": title, "kind": kind, "cells": cells, "trained": trained, "step": step}
     return fixed | said
@@ -181,10 +182,11 @@ def page_data(
     sampled: str = "",
     **said: Any,
 ) -> dict[str, Any]:
-    """Return the data of a page of examples, as the scripts read them.
+    """Return the data of a page of examples for the scripts.
 
-    tasks: facts by name. total: examples that there are, of which those `sampled` are in `rows`.
-    said: `problem`, the column of what is shown first; `called`, its name; `noun`, of a row.
+    tasks: facts by name. total: number of all examples. sampled: text that describes the sample in
+    `rows`, if there are more examples.
+    said: `problem`, the column that is shown first; `called`, its label; `noun`, the name of a row.
     """
     fixed = {"tasks": tasks, "maps": list(maps), "columns": columns, "rows": rows}
     said = {"answers": answers, "problem": "problem"} | said

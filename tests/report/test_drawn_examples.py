@@ -37,7 +37,7 @@ def test_the_tree_shows_the_position_that_is_pressed(reports, visit):
 
 def test_an_assignment_shows_values_and_what_is_left_open(reports, visit):
     page = visit(reports["propositional"], "#example=0")
-    assert "true are: a, c, d" in page.inner_text("#example .drawings")
+    assert "True symbols: a, c, d" in page.inner_text("#example .drawings")
     page = visit(reports["propositional"], "#example=1")  # a=1, b=1 for a & b | c
     kinds = [each.get_attribute("class") for each in page.locator("#example svg g").all()]
     assert sorted(kinds) == ["", "t", "t", "t", "t"]

@@ -37,7 +37,7 @@ def test_a_grammar_before_and_after_a_cut(tmp_path, visit):
     assert after.locator("line.gone").count() == 1
     before.locator(".unit").first.click()
     assert before.locator("[role=status]").inner_text() == (
-        "large: on in 25.0% of sentences; says big 1.00; switches on animal 0.50, pet 0.50"
+        "large: on in 25.0% of sentences; writes big 1.00; switches on animal 0.50, pet 0.50"
     )
     after.locator(".unit").nth(1).focus()
     page.keyboard.press("Enter")
@@ -67,11 +67,11 @@ def test_a_key_as_it_is_found(keys, tmp_path, visit):
     tokens = Tokens("names", ["<end>", "a", "b", "c"])
     page = visit(write_key_page(keys, tokens, tmp_path / "report.html"))
     assert page.inner_text("#readings [role=status]") == (
-        "5 tokens read; of 2 symbols so far, the key is right about 1."
+        "5 tokens read; the key is right for 1 of 2 symbols."
     )
     assert page.locator("#readings .token").all_inner_texts() == ["b → a", "c → a (b)"]
     page.locator("#place").fill("1")
-    assert "of 1 symbol so far, the key is right about 0." in page.inner_text("#readings")
+    assert "the key is right for 0 of 1 symbol." in page.inner_text("#readings")
     assert page.url.endswith("#read=1")
     again = visit(tmp_path / "report.html", "#read=3")
     # One vote each: of equally many the first token wins.

@@ -42,8 +42,8 @@ def test_of_many_answers_the_wrong_ones_come_first_and_the_page_says_so(tmp_path
     path.write_text(rendered(document))
     page = visit(path)
     assert page.inner_text("#found") == (
-        f"{wrong + 3} examples of {wrong + 3} that are shown, of 60: answers that are not right"
-        " first, then right ones at random"
+        f"{wrong + 3} examples of {wrong + 3} on this page, from 60: first the answers that"
+        " are not right, then right answers at random"
     )
     # The map counts all.
     counted = page.evaluate(
@@ -87,7 +87,7 @@ def test_data_whose_cells_have_several_lengths(tmp_path):
     path = write_dataset_page(load_dataset(tmp_path / "data"), tmp_path / "page.html")
     maps = held_by(path)["maps"]
     assert {cells["title"] for cells in maps} >= {"train: examples", "grid: examples"}
-    assert all("asked for" in says for cells in maps for *_, says in cells["cells"])
+    assert all(" planned" in says for cells in maps for *_, says in cells["cells"])
     (tmp_path / "data" / "cells.csv").write_text("split,symbols,length\ntrain,x,8-10\n")
     with pytest.raises(LogicgenError, match=r"cells\.csv: damaged"):
         write_dataset_page(load_dataset(tmp_path / "data"), path)

@@ -1,7 +1,7 @@
-// Drawings of problems and answers, with what the solver said of them.
+// Drawings of problems and answers, with truth values from the solver.
 
 const STEP_X = 40, STEP_Y = 46;
-const SAYS = { 1: "true", 0: "false", "?": "depends on what the answer leaves open" };
+const SAYS = { 1: "true", 0: "false", "?": "depends on symbols that the answer leaves open" };
 
 // A formula as a tree; truth(number) is "1", "0", "?" or undefined.
 function tree(root, truth) {
@@ -68,7 +68,7 @@ function timeline(root, truth, letters, loop, chosen) {
       element("tbody", {}, rows)));
 }
 
-// A formula with what an answer makes of it.
+// A formula with its truth values under an answer.
 function drawnFormula(tokens, arities, explained) {
   const root = parse(tokens, arities);
   if (!root) return [];
@@ -84,11 +84,11 @@ function drawnFormula(tokens, arities, explained) {
   if (explained.letters.length > 1 || explained.temporal) {
     const word = explained.letters.length - explained.loop;
     says.textContent = (explained.wrong ? "A word that the answer allows and that falsifies the formula. " : explained.witness ? "A word that satisfies the formula. " : "A word that the answer allows, which satisfies the formula. ")
-      + `Between the double lines: ${many(word, "position")} that come${word === 1 ? "s" : ""} again for ever. The tree shows the position that is pressed.`;
+      + `Between the double lines: ${many(word, "position")} that repeat${word === 1 ? "s" : ""} for ever. The tree shows the position that is pressed.`;
     parts.push(timeline(root, explained.truth, explained.letters, explained.loop, draw));
   } else if (explained.letters.length) {
     const names = explained.letters[0].join(", ");
-    says.textContent = explained.wrong ? `A completion of the answer that falsifies the formula; true are: ${names || "none"}.` : `True are: ${names || "none"}.`;
+    says.textContent = explained.wrong ? `A completion of the answer that falsifies the formula. True symbols: ${names || "none"}.` : `True symbols: ${names || "none"}.`;
   } else {
     says.textContent = "Values under the answer. Full: true; dashed: false; grey: depends on symbols that the answer leaves open.";
   }
@@ -136,5 +136,5 @@ function drawnTokens(problem, right, given, deciding) {
     first = Math.max(0, right.findIndex((token, i) => given[i] !== token));
   }
   if (buttons.length) press(first);
-  return [element("p", { class: "says" }, "Marked in the problem: what decides the token of the right answer that is pressed."), element("dl", { class: "answers" }, rows)];
+  return [element("p", { class: "says" }, "Press a token of the right answer to mark the tokens of the problem that decide it."), element("dl", { class: "answers" }, rows)];
 }

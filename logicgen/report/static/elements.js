@@ -17,7 +17,7 @@ function element(name, attributes = {}, ...children) {
 
 const byId = (id) => document.getElementById(id);
 
-// Draw anew; what had the focus gets it back, known by its `data-key`.
+// Redraw, and give the focus back to the element with the same `data-key`.
 function keepingFocus(draw) {
   const key = document.activeElement?.dataset.key;
   const inExample = byId("example").contains(document.activeElement);
@@ -38,7 +38,7 @@ function verdict(name) {
   return element("span", { class: `verdict ${kind ?? ""}` }, name);
 }
 
-// What stands below the pointer or has the focus says more in a box beside it.
+// Show a text next to an element that is under the pointer or has the focus.
 function tipped(target, text) {
   const show = () => {
     const tip = byId("tip");
@@ -57,7 +57,7 @@ function tipped(target, text) {
   return target;
 }
 
-// A spreadsheet takes a field that begins so for a formula of its own.
+// A spreadsheet would read a field with such a beginning as a formula.
 const COMMAND = /^(?:[=@\t]|[+-](?![\d.>]))/;
 
 function csv(rows) {

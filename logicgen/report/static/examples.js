@@ -1,12 +1,13 @@
-// The examples: what they are, which of them are asked for, and in what order.
+// The examples of a page, with their filters and their order.
 //
 // data.tasks      by task: {arities, temporal}; arities null where problems are strings of tokens
 // data.columns    [{name, label, kind: "number" | "choice" | "choices" | "text", facet, shown}]
 // data.rows       by column and by each name below: a value for each example
 //                 `key`, `task`, `prefix` (tokens), `right` (tokens), `deciding`
 // data.answers    [{label, text, verdict, explanation, tokens}]: names of rows
-// data.problem    the name of the row that holds problems as people write them; data.noun, what
-//                 rows are called if not examples; data.total, how many there are in all
+// data.problem    the name of the row with problems as readable text
+// data.noun       the name of an example, if not "example"
+// data.total      the number of all examples, with those that are not on the page
 
 class Examples {
   constructor(data) {
@@ -21,7 +22,7 @@ class Examples {
 
   task(i) { return this.tasks[this.rows.task ? this.rows.task[i] : this.only]; }
 
-  // All text of an example, in lower case, made when something is searched first.
+  // All text of an example in lower case, made at the first search.
   text(i) {
     this.texts ??= new Array(this.count);
     this.texts[i] ??= [...this.columns.filter((column) => column.kind === "text").map((column) => this.rows[column.name][i]), this.rows.prefix[i],
@@ -30,14 +31,14 @@ class Examples {
   }
 
   explained(answer, i) {
-    const found = answer.explanation && this.rows[answer.explanation]?.[i];  // it comes later
+    const found = answer.explanation && this.rows[answer.explanation]?.[i];  // loaded later
     if (!found) return null;
     const [reason, truth, letters, loop, picture] = found;
     return { reason, picture, loop, truth: truth ? truth.split(",") : [], letters: letters === null ? [] : letters.split(";").map((letter) => letter.split(" ").filter(Boolean)),
       temporal: this.task(i).temporal };
   }
 
-  // The places of the examples that all filters let through, sorted.
+  // The places of the examples that pass all filters, sorted.
   found(state, without) {
     const tests = [];
     for (const column of this.facets) {
@@ -61,7 +62,7 @@ class Examples {
     return places;
   }
 
-  // How many of some examples have each value of a column: [[value or range, count]].
+  // The number of examples in `places` with each value of a column: [[value or range, count]].
   counts(column, places) {
     const values = this.rows[column.name];
     const found = new Map();

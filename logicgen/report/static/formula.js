@@ -1,4 +1,4 @@
-// Formulas in prefix notation as trees. What is true of them is never found out here.
+// Formulas in prefix notation as trees. Truth values come from the data of the page.
 
 // The tree of tokens; `number` is the place of a node's token, by which its truth is stored.
 function parse(tokens, arities) {

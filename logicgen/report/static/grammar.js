@@ -1,4 +1,4 @@
-// Grammars of productions as graphs: layers from top to bottom, edges as wide as they are probable.
+// Grammars of productions as graphs: layers from top to bottom; probable edges are wide.
 //
 // data.grammars   [{label, start: [[unit, share]], layers: [[{name, reach, words, next}]]}]
 // data.gone       [layer, unit, unit below] of a connection that was cut, or null
@@ -23,7 +23,7 @@ class GrammarPage {
       labels.push(element("text", { x: x1 + at * (x2 - x1), y: y1 + at * (y2 - y1), "text-anchor": "middle", class: "share" }, share >= 0.995 ? "1" : share.toFixed(2).slice(1)));
     };
     for (const [unit, share] of grammar.start) edge(root, 18, x(grammar.layers[0], unit), y(0), share, `start → ${grammar.layers[0][unit].name}: ${share}`);
-    const said = element("div", { class: "says", role: "status" }, "Press a unit to see its words and what it switches on.");
+    const said = element("div", { class: "says", role: "status" }, "Press a unit to see its words and the units that it switches on.");
     grammar.layers.forEach((layer, number) => layer.forEach((unit, place) => {
       const below = grammar.layers[number + 1] ?? [];
       for (const [to, share] of unit.next) if (unit.reach > 0) edge(x(layer, place), y(number), x(below, to), y(number + 1), share, `${unit.name} → ${below[to].name}: ${share}`, place % 2);
@@ -33,7 +33,7 @@ class GrammarPage {
       const press = () => {
         const words = unit.words.map(([word, share]) => `${word} ${share.toFixed(2)}`).join(", ") || "nothing";
         const next = unit.next.map(([to, share]) => `${below[to].name} ${share.toFixed(2)}`).join(", ");
-        said.textContent = `${unit.name}: on in ${(100 * unit.reach).toFixed(1)}% of sentences; says ${words}` + (next ? `; switches on ${next}` : "");
+        said.textContent = `${unit.name}: on in ${(100 * unit.reach).toFixed(1)}% of sentences; writes ${words}` + (next ? `; switches on ${next}` : "");
         for (const each of nodes) each.setAttribute("aria-pressed", String(each === node));
       };
       const word = unit.words.length ? unit.words[0][0] + (unit.words.length > 1 ? " …" : "") : "";

@@ -43,7 +43,7 @@ function heatMap(map, pick) {
   const foot = element("tr", {}, element("th", { scope: "col" }, "symbols / length"), lengths.map((length, i) => element("th", { scope: "col" },
     element("button", { type: "button", "aria-label": `length ${range(length).join(" to ")}`, onclick: () => pick({ ...map.also, symbols: null, length: range(length) }) },
       lengths.length <= 30 || i % Math.ceil(lengths.length / 30) === 0 ? String(length) : "·"))));
-  // The tabulator comes back to the cell that had the focus last.
+  // The Tab key returns to the cell that had the focus last.
   const reached = (event) => {
     if (!buttons.includes(event.target)) return;
     for (const button of buttons) button.tabIndex = button === event.target ? 0 : -1;
@@ -51,7 +51,7 @@ function heatMap(map, pick) {
   const table = element("table", { onkeydown: walk, onfocusin: reached }, body, element("tfoot", {}, foot));
   const bar = element("span", { class: "bar" });
   bar.style.background = `linear-gradient(to right, ${scale.join(",")})`;
-  const rows = [["symbols", "length", map.kind, "says"], ...map.cells];
+  const rows = [["symbols", "length", map.kind, "text"], ...map.cells];
   const legend = element("div", { class: "scale" }, ends[0], bar, ends[1], map.trained ? [element("span", { class: "box" }), "training region"] : null,
     element("button", { type: "button", onclick: (event) => copy(csv(rows), event.target) }, "Copy as CSV"));
   const figure = element("figure", {}, element("figcaption", {}, map.title), element("div", { class: "map", role: "group", "aria-label": map.title }, table), legend);
@@ -66,7 +66,7 @@ function heatMap(map, pick) {
   return figure;
 }
 
-// Arrow keys go from cell to cell; one of them is reached with the tabulator.
+// Arrow keys move from cell to cell; the Tab key reaches one cell only.
 function walk(event) {
   const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
   const cell = event.target.closest("td");

@@ -1,8 +1,8 @@
-// The page: what is asked for stands in its address, so that every view has a link.
+// The page. Its address contains all choices, so that every view has a link.
 
 const PAGE = 50;
 
-// Values of a choice that are listed.
+// Most values of a choice that are listed.
 const CHOICES = 40;
 
 async function unpacked(id) {
@@ -56,14 +56,14 @@ class Page {
     this.show();
   }
 
-  // Take columns that came later.
+  // Add columns that were loaded later.
   complete(columns) {
     Object.assign(this.examples.rows, columns);
     this.examples.texts = null;
     if (this.state.example !== null || this.state.q) this.show();
   }
 
-  // Change what is asked for; `quietly` without a new entry in the browser's history.
+  // Change the choices; `quietly` adds no entry to the browser's history.
   go(changes, quietly = false) {
     const hash = hashOf({ ...this.state, ...changes });
     if (quietly) history.replaceState(null, "", hash);
@@ -119,7 +119,7 @@ class Page {
       const most = Math.max(1, ...counts.map((each) => each[1]));
       const isPressed = (value) => JSON.stringify(asked) === JSON.stringify(value) || (numbers && asked !== undefined && asked[0] <= value[0] && value[1] <= asked[1]);
       const listed = numbers ? counts : counts.slice(0, CHOICES);
-      // What is asked for can be taken back, whether or not anything has it.
+      // A chosen value is listed even if no example has it, so that it can be removed.
       if (asked !== undefined && !listed.some(([value]) => isPressed(value))) listed.push(counts.find(([value]) => isPressed(value)) ?? [asked, 0]);
       const items = listed.map(([value, count]) => {
         const pressed = isPressed(value);
@@ -143,7 +143,7 @@ class Page {
     const { examples, state, places } = this;
     const pages = Math.max(1, Math.ceil(places.length / PAGE));
     const page = Math.min(Math.max(state.page, 1), pages);
-    byId("found").textContent = `${many(places.length, examples.noun ?? "example")} of ${examples.count.toLocaleString("en")}` + (examples.total > examples.count ? ` that are shown, of ${examples.total.toLocaleString("en")}: ${examples.sampled}` : "");
+    byId("found").textContent = `${many(places.length, examples.noun ?? "example")} of ${examples.count.toLocaleString("en")}` + (examples.total > examples.count ? ` on this page, from ${examples.total.toLocaleString("en")}: ${examples.sampled}` : "");
     const heads = examples.shown.map((column) => {
       const sorted = state.sort.replace(/^-/, "") === column.name ? (state.sort.startsWith("-") ? "descending" : "ascending") : null;
       return element("th", { scope: "col", class: column.kind, "aria-sort": sorted },
@@ -230,7 +230,7 @@ const theme = (name) => { document.documentElement.dataset.theme = name; };
 theme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
 byId("theme").addEventListener("click", () => theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
 
-// Past the maps, to what they lead to; the address stays.
+// Skip the maps. The address stays.
 document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault();
   const to = ["examples", "readings", "maps"].map(byId).find((each) => !each.hidden && each.childElementCount);
@@ -239,7 +239,7 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   to.scrollIntoView();
 });
 
-// In milliseconds from the moment when the file was asked for.
+// In milliseconds since the file was opened.
 const mark = (name) => { document.documentElement.dataset[name] = String(Math.round(performance.now())); };
 const fail = (error) => {
   byId("maps").append(element("p", {}, `The examples cannot be shown: ${error.message}. A browser of 2023 or later is needed.`));
@@ -251,7 +251,7 @@ unpacked("data").then(async (data) => {
   if (data.cipher) new CipherPage(data);
   if (data.grammars) new GrammarPage(data);
   mark("ready");
-  // What an example needs is unpacked when the rest is there to be seen.
+  // Explanations of examples are unpacked after the rest is visible.
   page?.complete(await unpacked("later"));
   mark("complete");
 }).catch(fail);

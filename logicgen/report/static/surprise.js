@@ -1,10 +1,10 @@
-// Perplexity by position as lines, and sequences coloured by how little their tokens were expected.
+// Perplexity by position as lines, and sequences colored by the surprise of their tokens.
 //
-// data.positions, data.lines   [{name, label, values}] in bits a token
+// data.positions, data.lines   [{name, label, values}] in bits per token
 // data.readings                [{tokens, measured}]: bits of each token by the names of lines
 // data.blanks                  whether tokens are names, to be set apart by blanks
 
-// Bits at which a token has the full colour.
+// Bits at which a token has the full color.
 const MOST_BITS = 8;
 
 class SurprisePage {
@@ -44,7 +44,7 @@ class SurprisePage {
       guide.setAttribute("x1", at); guide.setAttribute("x2", at); guide.setAttribute("visibility", "visible");
       said.textContent = `Position ${this.positions[chosen]}: ` + this.lines.filter((line) => line.values[chosen] !== null).map((line) => `${line.label} ${line.values[chosen].toFixed(3)} bits (perplexity ${(2 ** line.values[chosen]).toFixed(2)})`).join(", ");
     };
-    const svg = element("svg", { width, height, tabindex: "0", role: "img", "aria-label": "bits a token by position",
+    const svg = element("svg", { width, height, tabindex: "0", role: "img", "aria-label": "bits per token by position",
       onmousemove: (event) => {
         const share = (event.offsetX - left) / (width - left - 10);
         say(Math.round(share * (this.positions.length - 1)));
@@ -55,11 +55,11 @@ class SurprisePage {
       } }, marks, lines, guide);
     const keys = this.lines.map((line, number) => [element("span", { class: `key line-${number}` }), line.label]);
     const rows = [["position", ...this.lines.map((line) => `${line.name}, mean around it`)], ...this.positions.map((position, i) => [position, ...this.lines.map((line) => line.values[i])])];
-    return element("figure", { class: "chart" }, element("figcaption", {}, "Bits a token by position"), svg, element("div", { class: "scale" }, keys,
+    return element("figure", { class: "chart" }, element("figcaption", {}, "Bits per token by position"), svg, element("div", { class: "scale" }, keys,
       element("button", { type: "button", onclick: (event) => copy(csv(rows), event.target) }, "Copy as CSV")), said);
   }
 
-  // The address holds which sequence is shown, and whose surprise: #sequence=3&of=counter_bits
+  // The address contains the sequence and the line that colors it: #sequence=3&of=counter_bits
   show() {
     const asked = new URLSearchParams(location.hash.replace(/^#/, ""));
     const number = Math.min(Math.max(Number.parseInt(asked.get("sequence") ?? "0", 10) || 0, 0), this.readings.length - 1);
@@ -80,9 +80,9 @@ class SurprisePage {
       return tipped(made, [`token ${place}: ${JSON.stringify(token)}`, ...says].join("\n"));
     });
     const choices = this.lines.map((line) => element("button", { type: "button", "aria-pressed": String(line.name === of), onclick: () => go({ of: line.name }) }, line.label));
-    byId("readings").replaceChildren(element("h2", {}, "Text coloured by surprise"),
-      element("p", { class: "says" }, `The redder a token, the less it was expected: no colour at 0 bits, full at ${MOST_BITS}.`),
-      element("div", { class: "tools" }, element("h3", {}, `Sequence ${number + 1} of ${this.readings.length} that were kept`), choices,
+    byId("readings").replaceChildren(element("h2", {}, "Text colored by surprise"),
+      element("p", { class: "says" }, `A redder token was less expected: no color means 0 bits, full color ${MOST_BITS} bits or more.`),
+      element("div", { class: "tools" }, element("h3", {}, `Sequence ${number + 1} of ${this.readings.length}`), choices,
         element("button", { type: "button", disabled: number === 0, onclick: () => go({ sequence: number - 1 }) }, "Previous"),
         element("button", { type: "button", disabled: number === this.readings.length - 1, onclick: () => go({ sequence: number + 1 }) }, "Next"),
         element("button", { type: "button", onclick: (event) => copy(location.href, event.target) }, "Copy link")),
