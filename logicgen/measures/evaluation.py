@@ -369,7 +369,7 @@ DECODING = {
     "ensemble": "draws of the embedding that are averaged",
     "votes": "answers that vote",
     "verified": "verified answer",
-    "draws": "different answers at most",
+    "draws": "most answers tried",
     "mode": "mode of reading replies",
     "replies": "replies to each problem",
 }
@@ -393,6 +393,6 @@ def _words(value: Any) -> str:
         case Mapping():
             nested = {name: each for name, each in value.items() if isinstance(each, Mapping)}
             own = {name: each for name, each in value.items() if name not in nested}
-            facts = [f"{name} {words}" for name, words in _decoding_facts(own).items()]
+            facts = [f"{name}: {words}" for name, words in _decoding_facts(own).items()]
             return ", ".join([*facts, *map(_words, nested.values())])
     return str(value)
