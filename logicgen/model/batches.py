@@ -25,7 +25,7 @@ from logicgen.tokens import Vocabulary
 
 
 class Rank(NamedTuple):
-    """One of several devices that train a model together: number `number` of `devices`."""
+    """The number of a device, below `devices`, the number of devices that train a model."""
 
     number: int
     devices: int

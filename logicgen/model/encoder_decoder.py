@@ -130,7 +130,7 @@ class EncoderDecoder(Model):
             )
         return torch.tensor([*(arities.get(token, 0) for token in self.vocabulary.fixed), 0])
 
-    # -- made ---------------------------------------------------------------------------------
+    # -- construction -------------------------------------------------------------------------
 
     @classmethod
     def training_data(cls, recipe: ModelRecipe, data: Dataset | Corpus) -> ProblemData:
@@ -159,7 +159,7 @@ class EncoderDecoder(Model):
             **card,
         }
 
-    # -- trained ------------------------------------------------------------------------------
+    # -- training -----------------------------------------------------------------------------
 
     @property
     def training_symbols(self) -> int:
@@ -280,7 +280,7 @@ class EncoderDecoder(Model):
         """Return a trained model's weights under the names that this model uses."""
         return dict(trained.state_dict())
 
-    # -- used ---------------------------------------------------------------------------------
+    # -- use ----------------------------------------------------------------------------------
 
     def trained_rows(self, data: ProblemData, called: str) -> tuple[Tensor, np.ndarray]:
         if self.rows.method != "learned":

@@ -56,7 +56,7 @@ class LanguageModel(Model):
         """Return whether the model accepts any number of tokens: no weight belongs to a token."""
         return False
 
-    # -- made ---------------------------------------------------------------------------------
+    # -- construction -------------------------------------------------------------------------
 
     @classmethod
     def training_data(cls, recipe: ModelRecipe, data: Dataset | Corpus) -> SequenceData:
@@ -79,7 +79,7 @@ class LanguageModel(Model):
         card = super().card()
         return {"recipe": card.pop("recipe"), "tokens": self.tokens.as_dict(), **card}
 
-    # -- trained ------------------------------------------------------------------------------
+    # -- training -----------------------------------------------------------------------------
 
     @property
     def context(self) -> int:
@@ -120,7 +120,7 @@ class LanguageModel(Model):
         check_same_keys(trained.recipe.network, self.recipe.network, ("heads", "positions"), name)
         load_start(self, dict(trained.state_dict()), name)
 
-    # -- used ---------------------------------------------------------------------------------
+    # -- use ----------------------------------------------------------------------------------
 
     def answerer(self, data: Dataset, called: str, votes: int | None = None) -> PromptedModel:
         """Return an answerer that uses the problems of a data set as prompts."""

@@ -129,7 +129,7 @@ class Model(nn.Module, ABC):
     task_name: str
     region: TrainingRegion | None
 
-    # -- made ---------------------------------------------------------------------------------
+    # -- construction -------------------------------------------------------------------------
 
     @classmethod
     @abstractmethod
@@ -166,7 +166,7 @@ class Model(nn.Module, ABC):
         """Return the device of the weights."""
         return next(iter([*self.parameters(), *self.buffers()])).device
 
-    # -- trained ------------------------------------------------------------------------------
+    # -- training -----------------------------------------------------------------------------
 
     @abstractmethod
     def batches(self, data: AnyData, step: int) -> Iterator[Any]:
@@ -209,7 +209,7 @@ class Model(nn.Module, ABC):
         """Learn from all training data at once, for kinds without training steps."""
         raise TypeError(f"{self.noun} is trained in steps")
 
-    # -- used ---------------------------------------------------------------------------------
+    # -- use ----------------------------------------------------------------------------------
 
     def trained_rows(self, data: AnyData, called: str) -> tuple[Tensor, np.ndarray]:
         """Return the trained rows of symbols, (R, width), and which occur in training, bool (R,).

@@ -46,7 +46,7 @@ class CausalLayer(EncoderLayer):
         y = self.norm_attention(x)
         new = self.attention.keys_values(y, rotation)
         past = memory.remember(memory.answers, layer, new)
-        causal = past is new  # a single later token sees all keys
+        causal = past is new  # for one further token, all keys are visible
         x = self.add(x, self.attention(y, past, rotation, mask, causal))
         return self.finish(x)  # (B, T, width)
 

@@ -287,7 +287,7 @@ class DecoderLayer(Layer):
         y = self.norm_answer(x)
         new = self.answer_attention.keys_values(y, at.rotation, at.packing)
         past = memory.remember(memory.answers, layer, new)
-        causal = at.mask is None and past is new  # a single later token sees all keys
+        causal = at.mask is None and past is new  # for one further token, all keys are visible
         x = self.add(x, self.answer_attention(y, past, at.rotation, at.mask, causal, at.packing))
         y, problem = self.norm_problem(x), memory.problems[layer]
         y = self.problem_attention(y, problem, at.problem_rotation, memory.mask, packing=at.packing)

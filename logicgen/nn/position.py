@@ -245,7 +245,11 @@ class TreeRelativeBias(nn.Module):
 
 
 def tree_relations(exact: int) -> int:
-    """Return the number of relations: 5, and for both directions all paths and one for deeper."""
+    """Return the number of relations.
+
+    There are 5 fixed relations. Each direction (up, down) adds all paths of up to `exact` levels,
+    and one relation for all longer paths.
+    """
     return 5 + 2 * ((2 << exact) - 1)
 
 

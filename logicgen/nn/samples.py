@@ -209,7 +209,7 @@ def given_largest(numbers: Tensor, largest: Tensor) -> Tensor:
     numbers = torch.where(there, numbers, 0.0)
     top = torch.where(top > -math.inf, top, 0.0)
     largest = torch.where(largest > -math.inf, largest, 0.0)
-    gap = numbers - top  # at most 0 where there is a number
+    gap = numbers - top  # at most 0, unless the number is missing
     v = largest - numbers + torch.log(-torch.expm1(gap.clamp(max=0.0)))
     moved = largest - v.clamp(min=0.0) - torch.log1p(torch.exp(-v.abs()))
     return torch.where(there, moved, -math.inf)

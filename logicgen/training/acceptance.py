@@ -261,7 +261,7 @@ class AcceptanceLearner(ModelLearner):
 
     @torch.no_grad()
     def _measured(self, found: Round) -> dict[str, Tensor]:
-        """Return the logged measures of a round: `Round.measures` and these:
+        """Return the logged measures of a round: `Round.measures` and three more measures.
 
         distance: mean over first answers of log p now - log p with the initial weights, in nats.
         verdicts: verdicts per second. Missing if the round was read from its file.

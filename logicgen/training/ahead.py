@@ -48,7 +48,7 @@ def made_ahead(batches: Iterator[Any], pinned: bool = False) -> Generator[Any]:
     try:
         while True:
             try:
-                good, value = made.get(timeout=0.1)  # so that Ctrl-C is seen
+                good, value = made.get(timeout=0.1)  # a timeout lets Ctrl-C through
             except Empty:
                 continue
             if good:
@@ -59,7 +59,7 @@ def made_ahead(batches: Iterator[Any], pinned: bool = False) -> Generator[Any]:
                 raise value
     finally:
         left.set()
-        if current_thread() is not thread:  # which may be where garbage is collected
+        if current_thread() is not thread:  # garbage collection may run this in the thread
             thread.join()
 
 
@@ -69,7 +69,7 @@ def moved(batch: Any, device: torch.device) -> Any:
 
 
 def with_tensors(batch: Any, change: Callable[[Tensor], Tensor]) -> Any:
-    """Return a batch, a tensor or a tuple of tensors and other values, with changed tensors."""
+    """Apply a function to all tensors of a batch: a tensor, or nested tuples and lists."""
     if isinstance(batch, Tensor):
         return change(batch)
     if isinstance(batch, (tuple, list)):

@@ -163,7 +163,7 @@ def together(
         except (RuntimeError, LogicgenError) as error:
             raise _explained(error, helpers) from error
         left.set()
-        distributed.destroy_process_group()  # other processes may need this one to end theirs
+        distributed.destroy_process_group()  # other processes may wait for this
         _lost(helpers, 60)  # their status does not matter: training has ended
     finally:
         left.set()

@@ -51,7 +51,7 @@ def open_run(out: Path, identity: dict[str, Any], steps: int, *, resume: bool) -
     if not empty:
         before = checkpoint.load_json(path)
         for key, now in json.loads(json.dumps(identity)).items():
-            if _without_steps(before.get(key)) != _without_steps(now):
+            if _compared(before.get(key)) != _compared(now):
                 raise LogicgenError(
                     f"{out}: this run has another {key}: resume it with its own {key}, or choose"
                     " another folder with -o"
@@ -149,9 +149,9 @@ def _logged(out: Path) -> Any:
     return events
 
 
-def _without_steps(value: Any) -> Any:
-    """Return a recipe without its number of steps, which may change when a run is resumed."""
+def _compared(value: Any) -> Any:
+    """Return a recipe without description and steps, which may change when a run is resumed."""
     if not isinstance(value, dict) or not isinstance(value.get("training"), dict):
         return value
     training = {key: part for key, part in value["training"].items() if key != "steps"}
-    return {**value, "training": training}
+    return {**value, "description": "", "training": training}

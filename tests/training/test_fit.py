@@ -257,7 +257,8 @@ def test_out_of_time_leaves_a_model_that_can_be_used_and_resumed(
     assert likeliest(load_model(run), [[3, 4]], 5, 0, 4)
     fit(recipe_with(), data, run, steps=4, resume=True, quiet=True)
     before = (run / "model.json").read_bytes()
-    fit(recipe_with(), data, run, steps=4, resume=True, quiet=True)  # nothing left to do
+    described = recipe_with().model_copy(update={"description": "of a newer version"})
+    fit(described, data, run, steps=4, resume=True, quiet=True)  # nothing left to do
     assert (run / "model.json").read_bytes() == before
     (run / "model.json").unlink()  # killed between the last step and the model
     fit(recipe_with(), data, run, steps=4, resume=True, quiet=True)
