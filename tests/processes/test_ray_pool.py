@@ -26,7 +26,8 @@ from logicgen.processes.pool import Failure
 from logicgen.processes.ray_pool import RayCluster
 from tests.cli.test_commands import appeared
 from tests.data.data_sets import RECIPE, contents, make
-from tests.study.conftest import AXES, TINY, read_lines
+from tests.study.conftest import AXES, TINY
+from tests.study.made_results import read_lines
 
 pytest.importorskip("ray")
 

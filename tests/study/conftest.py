@@ -66,12 +66,6 @@ def read_table(folder):
         return list(csv.DictReader(file))
 
 
-def read_lines(folder):
-    """Return the records of a folder as they are stored, by the name of their point."""
-    text = gzip.decompress((folder / FILE).read_bytes()).decode()
-    return {content["point"]: content for content in map(json.loads, text.splitlines())}
-
-
 def write_lines(folder, contents):
     """Write records as they are given, each with a digest that fits unless it has one."""
     lines = [json.dumps({"sha256": digest(each), **each}) for each in contents]

@@ -4,12 +4,14 @@
 
 makes them in build/results. It renews the pictures that pages show, and `docs/results/SHA256SUMS`,
 which lists all made files. `make docs` calls this module as a hook of MkDocs: the files become part
-of the site.
+of the site, and each table takes the place of its marker.
 """
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -32,6 +34,12 @@ def write_results(name: str, folder: Path) -> None:
     assert not missing, f"{RESULTS / name / FILE}: without a record of {', '.join(missing)}"
     folder.mkdir(parents=True, exist_ok=True)
     plan.write(records, folder)
+
+
+def read_lines(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return the records of a folder as they are stored, by the name of their point."""
+    text = gzip.decompress((folder / FILE).read_bytes()).decode()
+    return {content["point"]: content for content in map(json.loads, text.splitlines())}
 
 
 def sums(folder: Path) -> dict[str, str]:
@@ -64,6 +72,13 @@ def on_files(files: Any, config: Any) -> None:
         place = f"results/{path.relative_to(MADE).as_posix()}"
         if files.get_file_from_path(place) is None:
             files.append(File.generated(config, place, abs_src_path=str(path)))
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Put each table after its marker. MkDocs calls this function with the source of each page."""
+    from tests.study.page_tables import fill  # it imports this module
+
+    return fill(markdown)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""Make the tables of docs/results.md from committed records.
+"""Make the tables of the pages on results from committed records.
 
-    python -m tests.study.page_tables
+    python -m tests.study.page_tables [NAME ...]
 
-A table follows a line `<!-- table NAME -->`. NAME is a study, whose table is quoted, or a function
-below. A study with several tables has them numbered: `copying-search 2` is its second one.
+prints all tables, or the named ones. A page marks the place of a table with a line
+`<!-- table NAME -->`. `make docs` puts the table there. NAME is a study, whose table is quoted, or
+a function below. Tables of one study are numbered: `copying-search 2` is the second.
 """
 
 from __future__ import annotations
@@ -11,23 +12,22 @@ from __future__ import annotations
 import csv
 import json
 import re
+import sys
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from unittest import mock
 
 import numpy as np
-import pytest
 
 from logicgen.data.cards import markdown_table
 from logicgen.study.records import FILE
-from tests.conftest import save_no_pictures
-from tests.study.conftest import read_lines
-from tests.study.made_results import RESULTS, write_results
+from tests.study.made_results import RESULTS, read_lines, write_results
 
-PAGE = RESULTS.parent / "results.md"
-MARKED = re.compile(r"^(<!-- table (.+) -->\n\n)(?:\|.*\n)+", re.MULTILINE)
+PAGES = sorted(RESULTS.parent.glob("results*.md"))
+MARKER = re.compile(r"^<!-- table (.+) -->$", re.MULTILINE)
 
 Row = dict[str, str]
 
@@ -41,8 +41,10 @@ def _scratch() -> TemporaryDirectory[str]:
 def made(study: str) -> Path:
     """Return a folder with the tables of a study, and with empty files for its pictures."""
     folder = Path(_scratch().name) / study
-    with pytest.MonkeyPatch.context() as patch:
-        save_no_pictures(patch)
+    no_picture = mock.patch(
+        "matplotlib.figure.Figure.savefig", lambda self, path, **_: Path(path).touch()
+    )
+    with no_picture:  # drawing takes seconds
         write_results(study, folder)
     return folder
 
@@ -171,10 +173,8 @@ def grid() -> str:
 
 def verdicts() -> str:
     row = rows("acceptance-ltl")["accepted"]
-    head = (
-        "with verifier: after imitation, learning from [verdicts](#learning-from-verdicts) on own"
-        " answers"
-    )
+    verdicts_on = "learning from [verdicts](results-verdicts.md) on own answers"
+    head = f"with verifier: after imitation, {verdicts_on}"
     name = f"LTL, symbol-invariant, in distribution / grid; {minutes(row)} more"
     found = f"{spread(row['test'])} / {spread(row['grid'])} (three seeds)"
     return markdown_table([head, "published", "here"], [[name, "", found]])
@@ -508,10 +508,16 @@ def make(name: str) -> str:
     return MADE[name]() if name in MADE else quoted(name)
 
 
-def renewed(page: str) -> str:
+def fill(page: str) -> str:
     """Return a page with each marked table made from the records."""
-    return MARKED.sub(lambda mark: f"{mark[1]}{make(mark[2])}\n", page)
+    return MARKER.sub(lambda mark: f"{mark[0]}\n\n{make(mark[1])}", page)
+
+
+def marked() -> list[str]:
+    """Return the names of the tables in all pages, in order."""
+    return [mark for page in PAGES for mark in MARKER.findall(page.read_text(encoding="utf-8"))]
 
 
 if __name__ == "__main__":
-    PAGE.write_text(renewed(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    for name in sys.argv[1:] or marked():
+        print(f"{name}\n\n{make(name)}\n")

@@ -16,7 +16,8 @@ from logicgen.study.recipe import read_study
 from logicgen.study.records import FILE
 from logicgen.study.results import TABLE, by_point, study_report
 from tests.cli.test_commands import refused, run
-from tests.study.conftest import TINY, finished, planned, read_lines, read_table
+from tests.study.conftest import TINY, finished, planned, read_table
+from tests.study.made_results import read_lines
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 

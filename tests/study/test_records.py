@@ -10,7 +10,8 @@ from logicgen.errors import LogicgenError
 from logicgen.study.recipe import EVALUATION
 from logicgen.study.records import FILE, digest, in_order, made_with, read_records, write_records
 from logicgen.study.trial import Trial
-from tests.study.conftest import planned, read_lines, write_lines
+from tests.study.conftest import planned, write_lines
+from tests.study.made_results import read_lines
 from tests.study.test_cell_tables import answered, scores_of
 
 

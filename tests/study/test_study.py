@@ -23,7 +23,8 @@ from logicgen.study.worker import TrialWorker
 from logicgen.tasks.problems import alpha_class_of
 from tests.cli.test_commands import appeared, interrupted, refused, run
 from tests.reliability.command import Command
-from tests.study.conftest import AXES, TINY, planned, read_lines, write_lines
+from tests.study.conftest import AXES, TINY, planned, write_lines
+from tests.study.made_results import read_lines
 
 NAMES = ["normal-0", "hypercube-0"]
 
