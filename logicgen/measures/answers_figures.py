@@ -66,7 +66,7 @@ class ColourBar(NamedTuple):
     colours: Colormap
     scale: Normalize
     format: Formatter
-    empty: str = "white"  # where there are no examples
+    empty: str = "white"  # color of cells without examples
 
 
 def draw_heatmaps(runs: list[tuple[str, Cells, About]], title: str) -> Figure:
@@ -100,7 +100,7 @@ def _accuracy() -> ColourBar:
 
 
 def draw_differences(first: Cells, others: list[tuple[str, Cells, About]], title: str) -> Figure:
-    """Draw the accuracy of each other (label, cells, training region) minus that of `first`.
+    """Draw differences in accuracy: each other (label, cells, training region) minus `first`.
 
     All maps have the same cells, and one scale that is symmetric about 0.
     """

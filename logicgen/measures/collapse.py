@@ -68,7 +68,7 @@ def row_spread(rows: Tensor) -> RowSpread:
 
 
 def collapse(rows: Tensor, seen: np.ndarray) -> dict[str, RowSpread]:
-    """Return how alike rows (R, width) are, for symbols `seen` in training and for the others.
+    """Return how alike rows (R, width) are, for symbols `seen` in training and for unseen symbols.
 
     seen: bool (R,).
     """

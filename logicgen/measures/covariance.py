@@ -69,7 +69,7 @@ if TYPE_CHECKING:
 # All renamings of a problem over an alphabet of five symbols, as in the paper.
 MOST_RENAMINGS = 120
 
-# names: of the symbols after the renaming. undone: the prediction in the original names.
+# `names` are the names after the renaming; `undone` is the prediction in the original names.
 SCHEMA = schema_of("row embedding_seed", "problem names prediction undone")
 
 

@@ -267,7 +267,7 @@ def read_readings(folder: Path) -> Curve:
         for each in readings:
             lengths = {len(each.measured[name]) for name in curve.means}
             if lengths != {len(each.tokens)}:
-                raise ValueError("as many measures as tokens")
+                raise ValueError("numbers of measures and of tokens differ")
     except (ValidationError, KeyError, ValueError, OSError) as error:
         raise LogicgenError(f"{path}: damaged; run logicgen evaluate again") from error
     return replace(curve, readings=readings)

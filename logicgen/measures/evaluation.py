@@ -262,7 +262,10 @@ VERIFIED = {
 def _rows(
     task: Task, listed: dict[str, list[Any]], explained: list[Explained], seeds: int
 ) -> dict[str, list[Any]]:
-    """Return the columns of the page, with a value for each answer. seeds: of the embedding."""
+    """Return the columns of the page, with a value for each answer.
+
+    seeds: number of embedding seeds.
+    """
     of_seed = [""] if seeds == 1 else [f"-{seed}" for seed in range(seeds)]
     keys = zip(listed["row"], listed["embedding_seed"], strict=True)
     rows: dict[str, list[Any]] = {

@@ -23,7 +23,7 @@ README = "README.md"
 def export(run: Path, target: Path, name: str, description: str | None = None) -> int:
     """Write the finished model of `run` into the folder `target`; return the bytes of its weights.
 
-    description: of the model, in a sentence; by default the description of its recipe.
+    description: a sentence about the model; by default the description of its recipe.
     Raises LogicgenError if the run has no finished model, or if `target` is not empty.
     """
     run = checkpoint.find_run(run)

@@ -99,7 +99,7 @@ def _ranks(tokens: np.ndarray, count: int, staying: int) -> np.ndarray:
 
 
 def _most_probable(automaton: Automaton, row: np.ndarray) -> np.ndarray:
-    """Return the most probable plain symbol of each token of a row (T,), given the text so far."""
+    """Return each token's most probable plain symbol in a row (T,), given the text up to it."""
     ids = row[: int((row > 0).sum())] - 1  # symbols of the string without its end
     likely = symbol_posterior(automaton, ids)  # (L + 1, k, k)
     found = np.zeros(len(row), dtype=np.int64)
@@ -307,7 +307,7 @@ def measure_keys(
 ) -> dict[int, LayerKeys]:
     """Return the keys that the probe of each layer finds in some rows.
 
-    numbers: of the rows. context: tokens of a row that are read, at least `window`.
+    numbers: the rows' numbers. context: tokens of a row that are read, at least `window`.
     """
     tokens, plain = ciphers.rows(numbers, context)
     different, last = len(model.tokens), _last(context, window)

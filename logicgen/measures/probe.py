@@ -198,7 +198,7 @@ def probes_of(
 ) -> tuple[Probes, dict[str, Any]]:
     """Return the probes in `folder` and their card. Train them first if the folder has none.
 
-    digest: of the model's weights. called: the model's name.
+    digest: the checksum of the model's weights. called: the model's name.
     context: tokens of a row that are read.
 
     Raises LogicgenError if the folder has a probe of another model, other data or other settings.

@@ -33,12 +33,12 @@ class Score:
     examples: int  # without regard to embedding seeds
     counts: dict[str, int]  # answers by verdict, over all embedding seeds
     accuracy: tuple[float, float]  # share of answers that are right (exact or correct)
-    exact: tuple[float, float]  # share of answers that equal the stored one
+    exact: tuple[float, float]  # share of answers that equal the stored answer
     edit_distance: tuple[float, float] | None  # in tokens
     # Share of the stored answers' tokens that the prediction has at the same position
     token_accuracy: tuple[float, float] | None
     verified_accuracy: tuple[float, float] | None  # share of verified answers that are right
-    draws: tuple[float, float] | None  # of verified decoding, for a problem
+    draws: tuple[float, float] | None  # answers that verified decoding tried, per problem
 
     @property
     def interval(self) -> tuple[float, float]:

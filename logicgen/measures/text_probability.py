@@ -40,8 +40,8 @@ class TextProbability(NamedTuple):
     """The probability of a text, as log2."""
 
     tokenisations: int  # number of sequences of tokens that write the text
-    canonical: float  # of the canonical sequence
-    marginal: float  # of all sequences together
+    canonical: float  # log2 of the canonical sequence's probability
+    marginal: float  # log2 of the probability of all sequences together
     standard_error: float  # of `marginal`, in bits; 0 if all sequences were summed
 
     @property
@@ -73,7 +73,7 @@ def text_probability(
     whole: whether the document must end after the text.
     samples: number of samples, at least 2, if the sum has more terms. Without samples, up to
         10,000 terms are summed.
-    seed: of the samples and of the random rows, which are equal for all sequences.
+    seed: determines the samples, and the random rows, which are equal for all sequences.
     Raises LogicgenError if the sum has too many terms, or if the text is empty or cannot be read.
     It is also raised if `after` is empty but the model does not predict how texts begin.
     """

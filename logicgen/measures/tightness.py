@@ -64,8 +64,8 @@ class LeastEnd:
 def tightness(model: LanguageModel, seeds: Sequence[int] = (0,)) -> ModelTightness:
     """Return whether a model is tight, with a lower bound of P(<end>) after any text.
 
-    seeds: of random rows. The bound holds for all these draws; for models with trained rows, it
-    holds for all draws. The bound of n-grams is their exact minimum.
+    seeds: determine random rows. The bound holds for all these draws. For models with trained rows,
+    it holds for all draws. The bound of n-grams is their exact minimum.
     Raises LogicgenError for other kinds of models.
     """
     match model:

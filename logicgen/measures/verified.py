@@ -1,4 +1,4 @@
-"""Verified decoding: draw different answers until the solver accepts one of them."""
+"""Verified decoding: draw different answers until the solver accepts an answer."""
 
 from __future__ import annotations
 

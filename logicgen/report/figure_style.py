@@ -81,7 +81,7 @@ def shares(axis: Axis) -> None:
 
 
 def region_box(axes: Axes, x: tuple[float, float], y: tuple[float, float]) -> Rectangle | None:
-    """Draw the training region's outline, cut at the axes; None if it lies outside."""
+    """Draw the training region's outline, cut at the axes. Return None if it lies outside."""
     left, right = max(x[0], axes.get_xlim()[0]), min(x[1], axes.get_xlim()[1])
     bottom, top = max(y[0], axes.get_ylim()[0]), min(y[1], axes.get_ylim()[1])
     if left >= right or bottom >= top:

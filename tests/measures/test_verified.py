@@ -10,7 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from logicgen.errors import LogicgenError
-from logicgen.measures.evaluation import read_predictions, write_figures, write_predictions
+from logicgen.measures.evaluation import (
+    evaluation_document,
+    read_predictions,
+    write_figures,
+    write_predictions,
+)
 from logicgen.measures.predictions import SCHEMA, Verifier, predict_and_verify
 from logicgen.measures.verified import Outcome, VerifiedSearch, draw_until_accepted
 from logicgen.model.model import Answer
@@ -118,6 +123,20 @@ def test_plain_and_verified_accuracy_are_reported_apart(scored):
         },
     }
     assert json.loads((folder / "summary.json").read_text()) == json.loads(json.dumps(summary))
+
+
+def test_the_page_has_one_name_for_verified_answers_and_decoding_in_words(scored):
+    *_, folder = scored
+    document = evaluation_document(*read_predictions(folder))
+    assert [each["title"] for each in document.data["maps"]][1] == "right verified answers"
+    labels = [each["label"] for each in document.data["answers"] + document.data["columns"]]
+    assert {"verified answer", "verdict of the verified answer"} <= set(labels)
+    facts = dict(document.facts[0].rows)
+    assert facts["beams (1 is greedy decoding)"] == "1"
+    assert facts["only answers that parse"] == "yes"
+    assert facts["verified answer"] == (
+        "most answers tried: 4, temperature: 1.5, seed of sampling: 0"
+    )
 
 
 def test_predictions_that_know_nothing_of_verified_decoding_are_still_read(scored):

@@ -90,7 +90,7 @@ function drawnFormula(tokens, arities, explained) {
     const names = explained.letters[0].join(", ");
     says.textContent = explained.wrong ? `A completion of the answer that falsifies the formula. True symbols: ${names || "none"}.` : `True symbols: ${names || "none"}.`;
   } else {
-    says.textContent = "Values under the answer. Full: true; dashed: false; grey: depends on symbols that the answer leaves open.";
+    says.textContent = "Values under the answer. Full: true; dashed: false; gray: depends on symbols that the answer leaves open.";
   }
   return [says, element("div", { class: "drawn" }, parts)];
 }
