@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from logicgen.data.croissant import COLUMNS
 from logicgen.data.recipe import CorpusRecipe, DataRecipe
 
 
@@ -20,6 +21,10 @@ def card(recipe: DataRecipe, description: dict[str, Any]) -> str:
     alpha = (
         " up to renaming their symbols" if description["distinct"]["up to"] == "renaming" else ""
     )
+    meanings = {name: meaning for name, (_, meaning) in COLUMNS.items()}
+    meanings["symbols"] = task.symbols_meaning
+    rows = ((f"`{name}`", meaning) for name, meaning in meanings.items())
+    columns = markdown_table(["column", "meaning"], rows)
     return f"""{_header(recipe, description, paths)}
 # {plain(name)}
 
@@ -31,13 +36,7 @@ verified {verified}. No two problems, within or across splits, are equal{alpha}.
 
 {held}
 
-| column | what it is |
-| --- | --- |
-| `problem` | the problem in prefix notation, tokens separated by blanks |
-| `answer` | a right answer in prefix notation |
-| `symbols` | {task.symbols_meaning} |
-| `length` | number of tokens of the problem |
-| `alpha_class` | equal for problems that are equal up to renaming, also across data sets |
+{columns}
 
 ```python
 import logicgen
@@ -74,7 +73,7 @@ configs:
 
 
 def _size_category(splits: dict[str, Any]) -> str:
-    """Return the name of the Hugging Face Hub for the number of examples of some splits."""
+    """Return the size category of the Hugging Face Hub for some splits."""
     examples = sum(content["examples"] for content in splits.values())
     bounds = {10**3: "n<1K", 10**4: "1K<n<10K", 10**5: "10K<n<100K", 10**6: "100K<n<1M"}
     bounds |= {10**7: "1M<n<10M", 10**8: "10M<n<100M", 10**9: "100M<n<1B"}
@@ -82,7 +81,7 @@ def _size_category(splits: dict[str, Any]) -> str:
 
 
 def _splits(recipe: DataRecipe, splits: dict[str, Any]) -> tuple[str, str]:
-    """Return where the files of the splits are, as YAML, and a table of them with its remarks."""
+    """Return the paths of the splits as YAML, and a table of the splits with remarks."""
     files, rows, short = [], [], []
     for split, content in splits.items():
         part = recipe.part(split)
@@ -93,13 +92,13 @@ def _splits(recipe: DataRecipe, splits: dict[str, Any]) -> tuple[str, str]:
         if content["cells_short"]:
             short.append(
                 f"- {split}: {content['cells_short']} of {content['cells']} cells hold fewer "
-                f"examples than asked for, {content['cells_empty']} of them none, because no more "
-                "such problems with an answer exist or were found; `cells.csv` lists them."
+                f"examples than asked for, and {content['cells_empty']} of these cells are empty. "
+                "No more such problems with an answer exist or were found; see `cells.csv`."
             )
         if given_up := content.get("given_up"):
             short.append(
-                f"- {split}: {given_up} problems were given up by a solver after its `effort` or"
-                " `timeout`; where that is a time, a slower machine makes other data."
+                f"- {split}: a solver gave up {given_up} problems after its `effort` or `timeout`."
+                " If the limit was a time, a slower machine may make other data."
             )
     sizes = markdown_table(["split", "examples", "symbols", "length"], rows)
     held = "\n\n".join([sizes, "\n".join(short)] if short else [sizes])
@@ -131,30 +130,30 @@ tokens = numpy.load("train/00000.tokens.npy", mmap_mode="r")
 """
 
 
-# What YAML would read as something else than a text.
+# Words that YAML does not read as texts.
 _WORDS = {"true", "false", "yes", "no", "on", "off", "null", "y", "n"}
 
 
 def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table without a line break at its end; `|` in a cell is escaped."""
+    """Return a Markdown table without a line break at its end; `|` in a cell is escaped."""
     return "\n".join(map(_line, [heads, ["---"] * len(heads), *rows]))
 
 
 def one_line(text: str) -> str:
-    """Return a text on one line; what cannot be printed, such as line breaks, becomes a blank."""
+    """Return a text on one line; characters such as line breaks become blanks."""
     return " ".join("".join(one if one.isprintable() else " " for one in text).split())
 
 
 def plain(text: str) -> str:
-    """Return a text as a paragraph or heading that it cannot leave: no HTML, links, or blocks."""
-    # A `<` that begins no tag stays: formulas have `<->`.
+    """Return a text escaped for a Markdown paragraph or heading: no HTML, links, or blocks."""
+    # A `<` is escaped only if a tag may begin there: formulas contain `<->`.
     text = re.sub(r"[\\\[\]]|<(?=[A-Za-z/!?])", r"\\\g<0>", one_line(text))
-    # At the beginning of a line, these make headings, rules, lists, quotes and blocks of code.
+    # At the beginning of a line, these characters make headings, rules, lists, quotes and code.
     return re.sub(r"^(?=[#=+*>`~_|-])|^(\d{1,9})(?=[.)](?: |$))", r"\1\\", text)
 
 
 def yaml_text(text: str) -> str:
-    """Return a text on one line as YAML, quoted where it might be read as something else."""
+    """Return a text on one line as YAML, quoted if YAML might not read it as a text."""
     line = one_line(text)
     if re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", line) and line.lower() not in _WORDS:
         return line

@@ -2,7 +2,7 @@
 
 FOLDER/corpus.json                 recipe, seed, versions, tokens, files with checksums
 FOLDER/train/00000.tokens.npy      arrays of one part, which NumPy opens in one line
-FOLDER/validation/ FOLDER/test/    likewise
+FOLDER/validation/ FOLDER/test/    the same for these splits
 FOLDER/README.md                   a card for people
 """
 
@@ -49,14 +49,14 @@ class Corpus(DataFolder[CorpusRecipe]):
 
     @property
     def has_automaton(self) -> bool:
-        """Return whether its sequences are those of one automaton, which is in its folder."""
+        """Return whether the sequences come from one automaton, which is in the folder."""
         if self.recipe.task == "automaton":
             return bool(self.recipe.corpus.get("automata", 1) == 1)
         return self.recipe.task == "production"
 
     @classmethod
     def summary(cls, description: dict[str, Any], place: object) -> list[str]:
-        """Return how many tokens there are, different ones and of each split."""
+        """Return a line with the size of the vocabulary and the tokens of each split."""
         sizes = ", ".join(f"{split} {size:,}" for split, size in cls.sizes(description).items())
         different = len(Tokens(**description["tokens"]))
         return [f"{place}: {different:,} different tokens; {sizes}"]
@@ -64,7 +64,7 @@ class Corpus(DataFolder[CorpusRecipe]):
     def arrays(self, split: str, what: str = TOKENS) -> list[np.ndarray]:
         """Return the arrays of a split, memory-mapped, part by part.
 
-        Raises LogicgenError for an unknown or empty split, and arrays that are not there or whole.
+        Raises LogicgenError for an unknown or empty split, and for missing or damaged arrays.
         """
         found: list[np.ndarray] = []
         for number, part in enumerate(self.split(split)["parts"]):
@@ -82,8 +82,8 @@ class Corpus(DataFolder[CorpusRecipe]):
 
 
 def _mapped(path: Path) -> np.ndarray | None:
-    """Return the numbers in a file, memory-mapped; None where it holds no array of ids."""
-    with suppress(Exception):  # NumPy reads headers as Python, which can be wrong in many ways
+    """Return the numbers in a file, memory-mapped; None if it has no array of ids."""
+    with suppress(Exception):  # NumPy parses headers as Python and raises many errors
         array = np.lib.format.open_memmap(path, mode="r")
         return array if array.dtype.kind == "u" else None
     return None
@@ -92,7 +92,7 @@ def _mapped(path: Path) -> np.ndarray | None:
 def corpus_rows(
     arrays: list[np.ndarray], numbers: np.ndarray, length: int | None = None
 ) -> np.ndarray:
-    """Return rows of arrays (R, T) that follow one another, or their beginnings: (B, length)."""
+    """Return rows of consecutive arrays (R, T), cut at `length`: (B, length)."""
     ends = np.cumsum([len(array) for array in arrays])
     parts = np.searchsorted(ends, numbers, side="right")
     places = numbers - np.concatenate([[0], ends])[parts]
@@ -102,8 +102,8 @@ def corpus_rows(
 
 
 def checked_ids(ids: np.ndarray, tokens: int) -> np.ndarray:
-    """Return ids of a file. Raises LogicgenError where they are no tokens."""
-    # As they are read: to read all of a corpus first takes too long.
+    """Return ids of a file. Raises LogicgenError if an id is not a token."""
+    # Ids are checked when they are read: checking a whole corpus first takes too long.
     if ids.max(initial=0) >= tokens:
         raise LogicgenError(
             f"the corpus is damaged: it has token {ids.max()} of {tokens}; make it again in an"
@@ -121,15 +121,15 @@ def make_corpus(
     workers: int = 1,
     progress: Progress = lambda split, done, total: None,
 ) -> dict[str, Any]:
-    """Make the corpus in `folder`, or the parts that are missing; return its description.
+    """Make the corpus in `folder`, or its missing parts; return its description.
 
-    Memory does not grow with the corpus. One process makes it, whatever `workers` says.
-    Raises LogicgenError where the folder holds something else, or there is nothing to make it of.
+    Memory does not grow with the corpus. One process makes the corpus; `workers` has no effect.
+    Raises LogicgenError if the folder has other content, or if there is no text.
     """
     begin = head(recipe, name, seed)
     before = Corpus.begun(folder, begin)
     if before is not None and before["complete"]:
-        _remove_listings(folder, before)  # of a making that was killed when all was there
+        _remove_listings(folder, before)  # left by a process that was killed at the end
         return before
     source = recipe.load_task().source(recipe.settings(name), seed)
     versions = {"logicgen": version("logicgen"), "numpy": np.__version__, **source.facts}
@@ -144,7 +144,7 @@ def make_corpus(
     begin |= {"versions": versions, **made_from}
     of_corpus(source).check(folder, name)
     with Corpus.making(folder, begin) as known:
-        if known is not None:  # another process made it since
+        if known is not None:  # another process has made it meanwhile
             return known
         splits = _make_parts(source, folder, progress)
         for file, text in source.files.items():
@@ -163,8 +163,8 @@ def _remove_listings(folder: Path, description: dict[str, Any]) -> None:
 
 
 def _make_parts(source: CorpusSource, folder: Path, progress: Progress) -> dict[str, Any]:
-    """Make the parts that are not there yet; return what the description says of all of them."""
-    # Arrays of numbers no larger than they have to be.
+    """Make the missing parts; return the description of all splits."""
+    # The smallest integer type that has all ids.
     kind = np.min_scalar_type(len(source.tokens) - 1)
     splits: dict[str, Any] = {}
     for split in CORPUS_SPLITS:
@@ -179,7 +179,7 @@ def _make_parts(source: CorpusSource, folder: Path, progress: Progress) -> dict[
                     path = folder / _name(split, number, what)
                     write_atomically(path, partial(_save, array.astype(kind)))
                     made[what] = {"shape": list(array.shape), "sha256": sha256(path)}
-                # The list of its files says that a part is whole.
+                # A part is complete if the list of its files exists.
                 write_json(_listing(folder, split, number), made)
             splits[split]["parts"].append(made)
             splits[split]["tokens"] += int(np.prod(made[TOKENS]["shape"]))
@@ -201,7 +201,7 @@ def _listing(folder: Path, split: str, number: int) -> Path:
 
 
 def _made(folder: Path, split: str, number: int) -> dict[str, Any] | None:
-    """Return the files of a part; None where they are not all there, and it is made anew."""
+    """Return the files of a part, or None if a file is missing; the part is then made again."""
     if not _listing(folder, split, number).is_file():
         return None
     with suppress(LogicgenError):
@@ -213,15 +213,15 @@ def _made(folder: Path, split: str, number: int) -> dict[str, Any] | None:
 
 
 class Ciphers:
-    """The rows of a split, each of `length` tokens; read as they are asked for.
+    """The rows of a split, each of `length` tokens; they are read on demand.
 
-    A cipher corpus has its keys with it, or the plain text if it is not one-to-one. Strings of an
-    automaton are exchanged as they are read, by keys that follow from the number of the row alone.
+    A cipher corpus has stored keys, or the stored plain text if it is not one-to-one. The symbols
+    of an automaton's strings are exchanged at reading, by keys that follow from the row's number.
 
-    Raises LogicgenError for another corpus, and a split that is unknown or has no rows.
+    Raises LogicgenError for another corpus, and for a split that is unknown or has no rows.
 
     Attributes:
-        staying: how many tokens, the first ones, no key exchanges.
+        staying: the first tokens, up to this number, are never exchanged.
     """
 
     def __init__(self, corpus: Corpus, split: str) -> None:
@@ -248,9 +248,9 @@ class Ciphers:
         return sum(map(len, self._tokens))
 
     def rows(self, numbers: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the beginning of some rows, and what stands behind it: (B, length) each.
+        """Return the beginnings of some rows as written, and their plain text: (B, length) each.
 
-        A row of text goes on behind `<end>`, where the text's next document begins.
+        After `<end>`, a row of text continues with the next document.
         """
         tokens = self._read(self._tokens, numbers, length)
         if self._plain is not None:

@@ -12,7 +12,7 @@ from logicgen.data.recipe import DataRecipe
 
 LICENSE = "https://creativecommons.org/publicdomain/zero/1.0/"
 CR, SCHEMA = "http://mlcommons.org/croissant/", "https://schema.org/"
-# Terms that need the prefix alone.
+# Terms that map to the name with the prefix `cr:`.
 TERMS = """
 citeAs column equivalentProperty extract field fileObject fileProperty fileSet format
 includes isLiveDataset jsonPath key md5 parentField path recordSet references regex
@@ -62,10 +62,10 @@ def croissant_text(recipe: DataRecipe, description: dict[str, Any]) -> str:
         "rai:dataAnnotationProtocol": ["A solver computed each answer, and a verifier checked it."],
         "rai:dataUseCases": ["Training and evaluating models of formal reasoning."],
         "rai:dataLimitations": [
-            "The problems are synthetic; the recipe's distribution is not that of practical uses.",
+            "The problems are synthetic; problems in practice have another distribution.",
             "Some cells hold fewer examples than the recipe asks for; cells.csv lists them.",
         ],
-        "rai:dataBiases": ["The distribution of problems is the one of the recipe."],
+        "rai:dataBiases": ["The recipe determines the distribution of the problems."],
         "rai:personalSensitiveInformation": ["None: the data contain no text about people."],
     }
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"

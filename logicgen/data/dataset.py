@@ -24,12 +24,12 @@ from logicgen.files import sha256
 from logicgen.tasks import Task
 from logicgen.tokens import MOST_SYMBOLS, Vocabulary
 
-# Bytes from which an array lies in a file.
+# A larger array, in bytes, is kept in a file.
 LARGE = 2**26
 
 
 class GrowingArray:
-    """An array (N,) that grows at its end; a large one is mapped from a file without a name."""
+    """An array (N,) that grows at its end; a large array is mapped from an unnamed file."""
 
     def __init__(self, kind: type[np.generic]) -> None:
         self._kind, self._size = np.dtype(kind), 0
@@ -37,14 +37,14 @@ class GrowingArray:
         self._file: IO[bytes] | None = None
 
     def extend(self, piece: np.ndarray) -> None:
-        """Add some elements. Raises LogicgenError where they are too many for the disk."""
+        """Add some elements. Raises LogicgenError if the disk is full."""
         self._pieces.append(piece.astype(self._kind, copy=False))
         self._size += len(piece)
         if self._file is not None or self._size * self._kind.itemsize > LARGE:
             self._write()
 
     def array(self) -> np.ndarray:
-        """Return the elements, which are not to be changed. Call it once, at the end."""
+        """Return the elements; do not change them. Call this method once, at the end."""
         if self._file is None:
             return np.concatenate([np.empty(0, self._kind), *self._pieces])
         with self._file:
@@ -65,7 +65,7 @@ class GrowingArray:
         self._pieces.clear()
 
 
-SOME = 2**20  # tokens looked at together
+SOME = 2**20  # tokens that are examined together
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Ragged:
 
     @staticmethod
     def of(sequences: Sequence[Sequence[int]]) -> Ragged:
-        """Return some sequences end to end."""
+        """Return the sequences end to end."""
         ids = np.fromiter(chain.from_iterable(sequences), np.int32)
         return Ragged(ids, np.cumsum([0, *map(len, sequences)]))
 
@@ -97,13 +97,13 @@ class Ragged:
         return np.asarray(self.offsets[rows + 1] - self.offsets[rows])
 
     def different(self) -> list[int]:
-        """Return the tokens that occur, in order."""
+        """Return the ids that occur, in ascending order."""
         some = (self.ids[first : first + SOME] for first in range(0, len(self.ids), SOME))
         found = (np.unique(ids) for ids in some)
         return sorted(set(chain.from_iterable(each.tolist() for each in found)))
 
     def padded(self, rows: np.ndarray, pad: int) -> np.ndarray:
-        """Return the chosen rows as one int64 matrix (len(rows), longest), filled up with `pad`."""
+        """Return the chosen rows as one int64 matrix (len(rows), longest), padded with `pad`."""
         starts, lengths = self.offsets[rows], self.lengths_of(rows)
         width = int(lengths.max(initial=0))
         places = starts[:, None] + np.arange(width)
@@ -139,7 +139,7 @@ class EncodedSplit:
 
     @staticmethod
     def joined(parts: Iterable[EncodedSplit], vocabulary: Vocabulary) -> EncodedSplit:
-        """Return the examples of several parts, in order; of many, their arrays lie in files."""
+        """Return the examples of several parts, in order; large arrays are kept in files."""
         problems, answers = _GrowingRagged(), _GrowingRagged()
         symbols, length, alphabet = GrowingArray(np.int32), GrowingArray(np.int32), 0
         for part in parts:
@@ -156,7 +156,7 @@ class EncodedSplit:
 
 
 ROWS = 100_000  # encoded at a time
-COLUMNS = ("problem", "answer", "symbols", "length")  # what a model is trained on
+COLUMNS = ("problem", "answer", "symbols", "length")  # the columns for training
 
 
 class Dataset(DataFolder[DataRecipe]):
@@ -168,7 +168,7 @@ class Dataset(DataFolder[DataRecipe]):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self.region: Region = self.recipe.region
-        self._checked: set[str] = set()  # files whose checksum is right
+        self._checked: set[str] = set()  # files with a verified checksum
         self._last: tuple[str, pa.Table] | None = None  # the split that was read last
 
     @staticmethod
@@ -178,13 +178,13 @@ class Dataset(DataFolder[DataRecipe]):
 
     @classmethod
     def whole(cls, folder: Path, description: dict[str, Any]) -> bool:
-        """Return whether no shard was lost or truncated; such a one is made anew."""
+        """Return whether no shard is lost or truncated; such a shard is made again."""
         shards = [(folder / name, shard["bytes"]) for name, shard in cls.files(description)]
         return all(path.is_file() and path.stat().st_size == size for path, size in shards)
 
     @cached_property
     def task(self) -> Task:
-        """Return the task whose problems it holds."""
+        """Return the task of the problems."""
         return self.recipe.load_task()
 
     @property
@@ -194,7 +194,7 @@ class Dataset(DataFolder[DataRecipe]):
 
     @classmethod
     def summary(cls, description: dict[str, Any], place: object) -> list[str]:
-        """Return how many examples were made, and where there are fewer than asked for."""
+        """Return lines with the number of examples, and with empty splits and short cells."""
         splits = description["splits"].values()
         short, cells = (sum(split[key] for split in splits) for key in ("cells_short", "cells"))
         lines = [f"{place}: {description['examples']:,} verified examples"]
@@ -211,7 +211,9 @@ class Dataset(DataFolder[DataRecipe]):
         return lines
 
     def table(self, split: str, columns: Sequence[str] | None = None) -> pa.Table:
-        """Return rows: problem, answer, symbols, length, alpha_class; the last whole split is kept.
+        """Return rows: problem, answer, symbols, length, alpha_class.
+
+        The last split that was read with all columns stays in memory.
 
         Raises LogicgenError for an unknown split, or a shard that is missing, truncated or altered.
         """
@@ -229,7 +231,7 @@ class Dataset(DataFolder[DataRecipe]):
         yield from zip(*(column.to_pylist() for column in table), strict=True)
 
     def _rows(self, shard: dict[str, Any], columns: Sequence[str] | None) -> pa.Table:
-        """Return the rows of a shard. Raises LogicgenError unless there are as many as said."""
+        """Return the rows of a shard. Raises LogicgenError unless their number is right."""
         path = self._shard(shard)
         table = read_shard(path, columns)
         if table.num_rows != shard["examples"]:
@@ -262,7 +264,7 @@ class Dataset(DataFolder[DataRecipe]):
         return EncodedSplit.joined(parts, self.vocabulary)
 
     def _some(self, split: str) -> Iterator[pa.Table]:
-        """Yield the rows of a split, some at a time: Arrow makes no array of 2 GiB of text."""
+        """Yield the rows of a split in pieces: an Arrow array has less than 2 GiB of text."""
         if self._last is None or self._last[0] != split:
             yield from (self._rows(shard, COLUMNS) for shard in self.split(split)["shards"])
         else:
@@ -273,8 +275,8 @@ class Dataset(DataFolder[DataRecipe]):
 def encode(table: pa.Table, vocabulary: Vocabulary) -> EncodedSplit:
     """Return rows with columns problem, answer, symbols and length as arrays of token ids.
 
-    Raises LogicgenError for a token that is neither in the vocabulary nor a symbol, or a symbol
-    with a higher number than any recipe allows.
+    Raises LogicgenError for a token that is neither in the vocabulary nor a symbol, and for symbols
+    with a number above `MOST_SYMBOLS`.
     """
     problems, answers = (_ragged(table[name], vocabulary) for name in ("problem", "answer"))
     symbols, length = (table[name].to_numpy().astype(np.int32) for name in ("symbols", "length"))
@@ -297,7 +299,7 @@ def _ragged(texts: pa.ChunkedArray, vocabulary: Vocabulary) -> Ragged:
         token = str(error.args[0])[:40]
         raise LogicgenError(f"token {token!r} is not in the vocabulary {vocabulary}") from None
     if (highest := max(ids, default=0)) >= len(vocabulary) + MOST_SYMBOLS:
-        # An embedding would get a row for each symbol up to this one.
+        # The embedding matrix would get a row for each symbol up to this number.
         raise LogicgenError(
             f"symbol {vocabulary.token(highest)} is beyond the {MOST_SYMBOLS:,} that there are:"
             " generate the data set again"

@@ -1,7 +1,7 @@
-"""What data will take, before any of it is made: about how many bytes on disk and of memory.
+"""Estimates of the disk space and memory that data need, before they are made.
 
-Numbers are rough: of the disk within a factor of two for most tasks, and rather too small than too
-large, for only what cannot be is refused.
+The estimate of disk space is within a factor of two for most tasks. Estimates tend to be too small,
+because a command is refused only if it cannot succeed.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ from logicgen.data.recipe import DataRecipe, Recipe
 from logicgen.errors import LogicgenError
 from logicgen.tasks.corpus_task import CorpusSource, RowCounts
 
-# Bytes of memory for an example: its slot; and for one of the length that most examples have, which
-# are settled together: its key, and twice more while they are sorted.
+# Bytes of memory: SLOT for each example, and SETTLED for each example of the most frequent length.
+# Examples of one length are settled together: a key of 8 bytes, three times while they are sorted.
 SLOT, SETTLED = 2, 24
 
-# Bytes on disk for an example beside its tokens (its hash does not compress), and for a token, of
-# a problem and its answer, compressed.
+# Compressed bytes on disk: HASHED for each example (the hash does not compress), and TOKEN for
+# each token of its problem and answer.
 HASHED, TOKEN = 10, 0.75
 
-# While examples are made, work files take more room than what comes of them.
+# The factor by which work files need more room than the finished files.
 MAKING = 2.5
 
-# Arrays of a part are held as 64-bit numbers, and once or twice more while it is made.
+# 64-bit copies of the arrays of a part while it is made.
 COPIES = 2
 
-# What takes less than both is made without a word.
+# Above either limit, the estimate is printed first.
 MANY_EXAMPLES, MANY_BYTES = 1_000_000, 1_000_000_000
 
 
 @dataclass(frozen=True)
 class SizeEstimate:
-    """About what data take."""
+    """An estimate of the size of data."""
 
     counted: int  # examples of a data set, rows of a corpus
-    unit: str  # what these are called
+    unit: str  # `examples`, `rows`, or another unit
     disk: int  # bytes
     memory: int  # bytes
 
@@ -54,17 +54,17 @@ class SizeEstimate:
 
     @property
     def large(self) -> bool:
-        """Return whether they are so many that one should be told before."""
+        """Return whether the data are large enough to announce their size."""
         return self.counted > MANY_EXAMPLES or max(self.disk, self.memory) > MANY_BYTES
 
     def check(self, folder: Path, where: str) -> None:
         """Raise LogicgenError naming `where` if they do not fit on the disk or into memory.
 
-        What the folder holds already was counted, too, and needs no further room.
+        Files that are already in the folder are part of the estimate and need no further room.
         """
         held = 0
         for path in folder.rglob("*"):
-            with suppress(OSError):  # gone: another run may be at work, which is said later
+            with suppress(OSError):  # deleted by another process, which is reported later
                 held += path.stat().st_size if path.is_file() else 0
         for takes, there, what, remedy in (
             (
@@ -83,7 +83,7 @@ class SizeEstimate:
 
 
 def of_examples(sizes: Iterable[tuple[float, float]]) -> SizeEstimate:
-    """Return what so many examples of such a mean length take."""
+    """Return the estimate for pairs of a number of examples and their mean length."""
     of_length: dict[float, float] = {}
     for count, length in sizes:
         of_length[length] = of_length.get(length, 0) + count
@@ -99,12 +99,12 @@ def of_examples(sizes: Iterable[tuple[float, float]]) -> SizeEstimate:
 
 
 def of_plans(plans: Iterable[CellPlan]) -> SizeEstimate:
-    """Return what the examples of a plan take: those that exist, of those that are asked for."""
+    """Return the estimate for the examples of plans, as far as they exist."""
     return of_examples((plan.quota, plan.cell.length + (plan.cell.width - 1) / 2) for plan in plans)
 
 
 def of_corpus(source: CorpusSource) -> SizeEstimate:
-    """Return what a corpus takes."""
+    """Return the estimate for a corpus."""
     itemsize = np.min_scalar_type(len(source.tokens) - 1).itemsize
     counted, numbers, in_part = source.extent()
     return SizeEstimate(
@@ -113,7 +113,7 @@ def of_corpus(source: CorpusSource) -> SizeEstimate:
 
 
 def of_recipe(recipe: Recipe) -> SizeEstimate | None:
-    """Return what a recipe takes at most, by its numbers alone; None where these do not say it."""
+    """Return an upper estimate from the numbers in a recipe; None if they do not determine it."""
     if isinstance(recipe, DataRecipe):
         asked = [(sum(recipe.sizes.model_dump().values()), recipe.region.length)]
         if recipe.grid is not None:
@@ -129,20 +129,20 @@ def of_recipe(recipe: Recipe) -> SizeEstimate | None:
 
 
 def announcement(recipe: Recipe, name: str) -> list[str]:
-    """Return a line that says what a recipe takes, where that is much."""
+    """Return a line with the estimate of a recipe, or no line if the data are small."""
     found = of_recipe(recipe)
     return [f"{name}: asks for {found}"] if found is not None and found.large else []
 
 
 def free_disk(folder: Path) -> int | None:
-    """Return the free bytes of the disk that a folder is on, or will be; None if it has no size."""
+    """Return the free bytes of the disk of a folder; None if the disk reports no size."""
     there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     usage = shutil.disk_usage(there)
     return usage.free if usage.total else None
 
 
 def free_memory() -> int | None:
-    """Return the bytes of memory that this process may still take; None where nobody says it."""
+    """Return the bytes of memory that this process may still take; None if unknown."""
     found: list[int] = []
     with suppress(OSError, ValueError, StopIteration):
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()

@@ -1,9 +1,9 @@
-"""Examples in formats of others: two lines of text, JSON lines, and folders of DIMACS files.
+"""Examples in other formats: two lines of text, JSON lines, and folders of DIMACS files.
 
-Two lines are the format of DeepLTL-style code: a line with the problem, a line with the answer.
-Both are in prefix notation with one character a token and no blanks: `U a & b X ! a` is `Ua&bX!a`,
-`a ; { b ; ! a }` is `a;{b;!a}`, `->` is `>`, `<->` is `=`. There and back changes nothing: no task
-has two tokens that are written alike.
+Two lines are the format of DeepLTL: a line with the problem, a line with the answer. Both are in
+prefix notation with one character per token and no blanks: `U a & b X ! a` is `Ua&bX!a`,
+`a ; { b ; ! a }` is `a;{b;!a}`, `->` is `>`, `<->` is `=`. Writing and reading changes nothing,
+because no task has two tokens with the same character.
 
 In a folder of DIMACS files, `000000.cnf` is a problem and `000000.sol` its answer. Variable `v` is
 symbol number `v - 1` (`a` is 1, `b` is 2). Symbols with other names are numbered in order of first
@@ -43,16 +43,17 @@ from logicgen.tokens import symbol_index, symbol_name
 
 ONE_CHARACTER = {"->": ">", "<->": "="}
 Example = tuple[str, str | None]
-"""A problem and its answer, if there is one, in prefix notation, tokens separated by blanks."""
+"""A problem and its answer or None, in prefix notation, tokens separated by blanks."""
 
 _SEVERAL = {character: token for token, character in ONE_CHARACTER.items()}
 
 
 def convert(task: str, source: Path, target: str, split: str = "train") -> int:
-    """Write the examples of a source in the format of the target, and return how many there are.
+    """Write the examples of a source in the format of the target, and return their number.
 
     source: a data-set folder (its `split`), a `.txt`, `.jsonl` or `.cnf` file, or a folder of
-        `.cnf` files. target: ends in `.txt`, in `.jsonl`, or in `/` for a folder of `.cnf` files.
+        `.cnf` files.
+    target: a path that ends in `.txt`, in `.jsonl`, or in `/` for a folder of `.cnf` files.
     Raises LogicgenError for another source or target, and for DIMACS of another task.
     """
     chosen, out = load_task(task), Path(target)
@@ -85,7 +86,7 @@ def convert(task: str, source: Path, target: str, split: str = "train") -> int:
 
 
 def compact(text: str) -> str:
-    """Return tokens as one character each. LogicgenError: a symbol has several characters."""
+    """Return tokens as one character each. LogicgenError: a symbol has several."""
     tokens = [ONE_CHARACTER.get(token, token) for token in text.split()]
     if long := [token for token in tokens if len(token) != 1]:
         raise LogicgenError(
@@ -96,16 +97,16 @@ def compact(text: str) -> str:
 
 
 def spread(text: str, tokens: Collection[str]) -> str:
-    """Return tokens separated by blanks, from one character a token.
+    """Return tokens separated by blanks, from one character per token.
 
-    tokens: the fixed tokens of the language. `>` is `->` only where the language has that token.
+    tokens: the fixed tokens of the language. `>` is `->` only if the language has that token.
     """
     spelt = {character: token for character, token in _SEVERAL.items() if token in tokens}
     return " ".join(spelt.get(character, character) for character in text)
 
 
 def write_two_lines(examples: Iterable[Example], path: Path) -> int:
-    """Write pairs of problem and answer (prefix notation); return how many there were.
+    """Write pairs of problem and answer (prefix notation); return their number.
 
     Raises LogicgenError for a problem without an answer, or a symbol of several characters.
     """
@@ -122,7 +123,7 @@ def write_two_lines(examples: Iterable[Example], path: Path) -> int:
 
 
 def write_json_lines(examples: Iterable[Example], path: Path) -> int:
-    """Write pairs as JSON lines, which `logicgen verify` reads; return how many there were."""
+    """Write pairs as JSON lines, which `logicgen verify` reads; return their number."""
     rows = (
         {"problem": problem} if answer is None else {"problem": problem, "answer": answer}
         for problem, answer in examples
@@ -131,7 +132,7 @@ def write_json_lines(examples: Iterable[Example], path: Path) -> int:
 
 
 def _write(texts: Iterable[str], path: Path) -> int:
-    """Write texts one after the other; return how many there were."""
+    """Write texts one after the other; return their number."""
     count = 0
 
     def write(part: Path) -> None:
@@ -146,7 +147,7 @@ def _write(texts: Iterable[str], path: Path) -> int:
 
 
 def _lines(path: Path) -> Iterator[str]:
-    """Yield the lines of a UTF-8 text. Raises LogicgenError with file and line where it is none."""
+    """Yield the lines of a UTF-8 text. Raises LogicgenError with file and line for other bytes."""
     with reading(path), open(path, "rb") as file:
         for number, line in enumerate(file, start=1):
             with reading(f"{path}, line {number}"):
@@ -157,7 +158,7 @@ def _lines(path: Path) -> Iterator[str]:
 def read_two_lines(path: Path, task: Task) -> Iterator[Example]:
     """Yield pairs of problem and answer in prefix notation, read by the task and written again.
 
-    Raises LogicgenError with file and line where one does not parse or an answer is missing.
+    Raises LogicgenError with file and line if a line does not parse or an answer is missing.
     """
     lines = _lines(path)
     for number, (problem, answer) in enumerate(zip_longest(lines, lines)):
@@ -173,8 +174,7 @@ def read_two_lines(path: Path, task: Task) -> Iterator[Example]:
 def read_json_lines(path: Path, task: Task) -> Iterator[Example]:
     """Yield pairs from JSON lines with `problem` and `answer`, in any notation the task reads.
 
-    A line may have no `answer`, as `write_json_lines` leaves it out.
-    Raises LogicgenError with file and line where one does not parse.
+    `answer` may be missing. Raises LogicgenError with file and line if a line does not parse.
     """
     for number, line in enumerate(_lines(path), start=1):
         with at(f"{path}, line {number}"):
@@ -190,14 +190,15 @@ ANSWER = ".sol"
 
 
 def write_dimacs(examples: Iterable[Example], folder: Path, label: str) -> int:
-    """Write each example as two files of a new folder, with `label` in a comment; return how many.
+    """Write each example as two files of a new folder; return the number of examples.
 
-    Raises LogicgenError where a problem is no conjunction of clauses or the folder is not empty.
+    label: text of a comment in each file.
+    Raises LogicgenError if a problem is no conjunction of clauses or the folder is not empty.
     """
     if os.path.exists(folder) and (not os.path.isdir(folder) or any(folder.iterdir())):
         raise LogicgenError(f"{folder}: is there already; choose another folder")
     part = part_path(folder)
-    shutil.rmtree(part, ignore_errors=True)  # of a run that was killed
+    shutil.rmtree(part, ignore_errors=True)  # left by a process that was killed
     row = -1
     try:
         part.mkdir(parents=True)
@@ -236,7 +237,7 @@ def _write_example(example: Example, path: Path, label: str) -> None:
         literals = [
             number[name] if value else -number[name]
             for name, value in Assignment.read_prefix(answer).literals
-            if name in number  # a symbol that does not occur does no harm
+            if name in number  # symbols that do not occur in the problem are left out
         ]
         path.with_suffix(ANSWER).write_text(write_model(literals), encoding="utf-8")
 
@@ -244,7 +245,7 @@ def _write_example(example: Example, path: Path, label: str) -> None:
 def read_dimacs(path: Path, task: Task) -> Iterator[Example]:
     """Yield the problems of a `.cnf` file or of a folder of them, in prefix notation.
 
-    Answers come from `.sol` files beside them. Raises LogicgenError with file and line.
+    Answers come from `.sol` files of the same name. Raises LogicgenError with file and line.
     """
     files = sorted(path.glob(f"*{SUFFIX}")) if os.path.isdir(path) else [path]
     if not files:

@@ -1,7 +1,7 @@
-"""The folder of a data set or a corpus: its description, who is making it, and its card.
+"""The folder of a data set or a corpus: its description, its card, and the lock of its writer.
 
-The description, JSON, lists all other files with their checksums. It is written first, with
-`"complete": false`, and again when everything else is there.
+The description is a JSON file that lists all other files with their checksums. It is written first,
+with `"complete": false`, and again when all other files are complete.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ RecipeType = TypeVar("RecipeType", bound=Recipe)
 
 
 def head(recipe: Recipe, name: str, seed: int, form: int = 1) -> dict[str, Any]:
-    """Return the beginning of a description: what the data are made from.
+    """Return the beginning of a description: name, seed and recipe.
 
-    Raises LogicgenError for a name that is not Unicode, as names of files may be.
+    Raises LogicgenError for a name that is not Unicode; names of files may be such.
     """
     try:
         name.encode()
@@ -47,22 +47,22 @@ def head(recipe: Recipe, name: str, seed: int, form: int = 1) -> dict[str, Any]:
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
-    """Write a JSON file, whole or not at all."""
+    """Write a JSON file atomically."""
     write_text(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
 
 
 class DataFolder(ABC, Generic[RecipeType]):
-    """Finished data in a `folder`, with its `description` and the `recipe` they were made from.
+    """Finished data in a `folder`, with their `description` and `recipe`.
 
-    Raises LogicgenError where there are none, and for unfinished or damaged ones.
+    Raises LogicgenError if the folder has no data, or if they are unfinished or damaged.
     """
 
-    noun: ClassVar[str]  # what messages call the data
+    noun: ClassVar[str]  # the kind of the data in messages
     file: ClassVar[str]  # name of the description
-    counted: ClassVar[str]  # what splits are counted in
+    counted: ClassVar[str]  # the unit of the sizes of splits
     Description: ClassVar[type[Description]]
     recipe: RecipeType
-    region: Region | None = None  # where training problems come from
+    region: Region | None = None  # the region of the training problems
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -74,7 +74,7 @@ class DataFolder(ABC, Generic[RecipeType]):
                 f"{folder}: not a {self.noun} (no {self.file}); make one with logicgen generate"
             )
         self.description, checked = self.checked(read_bytes(path), path)
-        self.name = checked.name  # of the recipe file
+        self.name = checked.name  # the recipe's name
         self.recipe = checked.recipe
         self.task_name, self.holds = self.recipe.task, self.recipe.holds
         if not self.description["complete"]:
@@ -85,12 +85,12 @@ class DataFolder(ABC, Generic[RecipeType]):
     @classmethod
     @abstractmethod
     def summary(cls, description: dict[str, Any], place: object) -> list[str]:
-        """Return the lines that `logicgen generate` ends with; `place` is the folder or its URL."""
+        """Return the last lines of `logicgen generate`; `place` is the folder or its URL."""
 
     @staticmethod
     @abstractmethod
     def files(description: dict[str, Any]) -> Iterable[tuple[str, dict[str, Any]]]:
-        """Yield the path of each file with what a finished description says of it, in order."""
+        """Yield the path and the entry of each file in a finished description, in order."""
 
     @property
     def splits(self) -> dict[str, int]:
@@ -99,16 +99,16 @@ class DataFolder(ABC, Generic[RecipeType]):
 
     @classmethod
     def sizes(cls, description: dict[str, Any]) -> dict[str, int]:
-        """Return the size of each split, as `splits`, by a finished description."""
+        """Return the size of each split in a finished description, as `splits`."""
         return {name: split[cls.counted] for name, split in description["splits"].items()}
 
     @property
     def fingerprint(self) -> str:
-        """Return a text that changes when any byte of the data does."""
+        """Return a text that changes if any byte of the data changes."""
         return text_sha256("".join(file["sha256"] for _, file in self.files(self.description)))[:16]
 
     def split(self, name: str) -> dict[str, Any]:
-        """Return what the description says of a split. LogicgenError: unknown or empty."""
+        """Return the description of a split. Raises LogicgenError if it is unknown or empty."""
         if name not in self.splits:
             raise LogicgenError(
                 f"{self.folder}: no split is called {name!r}: {nearest(name, list(self.splits))}"
@@ -119,9 +119,9 @@ class DataFolder(ABC, Generic[RecipeType]):
 
     @classmethod
     def checked(cls, content: bytes, place: object) -> tuple[dict[str, Any], Any]:
-        """Return the description in the content of a file, as JSON has it and checked.
+        """Return the description in the content of a file: as JSON, and as a checked object.
 
-        place: what errors name. Raises LogicgenError where it is damaged.
+        place: the name of the file in messages. Raises LogicgenError if it is damaged.
         """
         remedy = f"make the {cls.noun} again in an empty folder"
         found = json_object(content, place, remedy)
@@ -132,7 +132,10 @@ class DataFolder(ABC, Generic[RecipeType]):
 
     @classmethod
     def begun(cls, folder: Path, head: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the description in a folder, or None. LogicgenError: it holds anything else."""
+        """Return the description in a folder, or None if it is empty.
+
+        Raises LogicgenError if the folder has other content.
+        """
         path = folder / cls.file
         with reading(folder):
             if exists(folder) and not isdir(folder):
@@ -151,18 +154,18 @@ class DataFolder(ABC, Generic[RecipeType]):
 
     @classmethod
     def finished(cls, folder: Path, head: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the description of data that are made and whole, or None. Raises as `begun`."""
+        """Return the description of finished and whole data, or None. Raises as `begun`."""
         found = cls.begun(folder, head)
         return found if found and found["complete"] and cls.whole(folder, found) else None
 
     @classmethod
     def whole(cls, folder: Path, description: dict[str, Any]) -> bool:
-        """Return whether no file was lost that would be made anew."""
+        """Return whether no file is lost that can be made again."""
         return True
 
     @classmethod
     def check_same(cls, folder: Path, found: dict[str, Any], head: dict[str, Any]) -> None:
-        """Raise LogicgenError where the description that was found differs in a key of `head`."""
+        """Raise LogicgenError if the found description differs from `head` in a key of `head`."""
         differs = [key for key in head if found.get(key) != head[key]]
         if differs:
             raise LogicgenError(
@@ -173,15 +176,15 @@ class DataFolder(ABC, Generic[RecipeType]):
     @classmethod
     @contextmanager
     def making(cls, folder: Path, head: dict[str, Any]) -> Iterator[dict[str, Any] | None]:
-        """Hold a folder for this process, described as not complete, and yield None.
+        """Lock a folder, write a description that is not complete, and yield None.
 
-        Where another process has finished the same data since they were last looked for, yield
-        their description: nothing is left to do. Raises LogicgenError where another process holds
-        the folder, it holds anything else, or it cannot be written.
+        If another process has finished the same data in the meantime, yield their description:
+        nothing is left to do. Raises LogicgenError if another process has locked the folder, if it
+        has other content, or if it cannot be written.
         """
         prepare_folder(folder)
         with alone(folder):
-            # Only now does what is there stay as it is.
+            # No other process changes the folder from now on.
             known = cls.finished(folder, head)
             if known is None:
                 for split in SPLITS:
@@ -191,16 +194,16 @@ class DataFolder(ABC, Generic[RecipeType]):
 
     @classmethod
     def finish(cls, folder: Path, description: dict[str, Any], card: str) -> None:
-        """Write the card, and the description of what is complete now."""
+        """Write the card, and the description of the complete data."""
         write_text(folder / CARD, card)
         write_json(folder / cls.file, description)
 
 
 def confined(folder: Path, path: Path) -> Path:
-    """Return a path in a folder. Raises LogicgenError where a link leads it out of there."""
+    """Return a path in a folder. Raises LogicgenError if a link leads out of the folder."""
     if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
         raise LogicgenError(
-            f"{path}: leads out of {folder}; put what it links to in its place, or choose another"
+            f"{path}: leads out of {folder}; replace the link by its target, or choose another"
             " folder"
         )
     return path
@@ -208,7 +211,7 @@ def confined(folder: Path, path: Path) -> Path:
 
 @contextmanager
 def alone(folder: Path, command: str = "generate") -> Iterator[None]:
-    """Hold the folder for this process. Raises LogicgenError where another one holds it."""
+    """Lock the folder for this process. Raises LogicgenError if another process has locked it."""
     try:
         import fcntl
     except ImportError:  # Windows

@@ -1,18 +1,17 @@
-"""From a recipe to a data set on disk: resumable, and the same bytes however it is run.
+"""From a recipe to a data set on disk: resumable, with the same bytes for any number of workers.
 
-The splits are made in rounds. A round has four steps, each of which any number of processes share:
+The splits are made in rounds. A round has four steps, and any number of processes share each step:
 
-    draw      a unit: a first example for each of its slots, whatever other units draw
-    gather    a bucket of units: what settling has to know of their examples, by part
-    settle    a part of the cells: which slot keeps an example that several have drawn, and further
-              examples for the others (`unique.py`)
+    draw      a unit: a first example for each of its slots, independently of other units
+    gather    a bucket of units: records of their examples, by part
+    settle    a part of the cells: which slot keeps an example that several slots have drawn, and
+              new examples for the other slots (`unique.py`)
     finish    a bucket of units: their shards
 
-In the end each part is checked: its keys are different, and are those of the shards. The first
-process plans the steps (`_Generation`). It never holds an example, and of each slot no more than
-its cell.
-Workers do them (`Maker`). They hand on what they found in work files. A step that is done again
-writes the same bytes.
+At the end each part is checked: its keys are different and match the shards. The first process
+plans the steps (`_Generation`). It holds no example, and only the cell of each slot. Workers do the
+steps (`Maker`) and exchange their results by work files. A step that is repeated writes the same
+bytes.
 """
 
 from __future__ import annotations
@@ -55,20 +54,20 @@ def generate(
 ) -> dict[str, Any]:
     """Make the data set in `folder`, or finish it there; return its description.
 
-    The bytes depend on recipe, seed and versions alone. Raises LogicgenError where the folder holds
-    something else, cannot be written, or the recipe's region holds no problem at all.
+    The bytes depend only on recipe, seed and versions. Raises LogicgenError if the folder has other
+    content or cannot be written, or if the recipe's region contains no problem.
     """
     versions = {package: version(package) for package in DECISIVE}
     begin = {**head(recipe, name, seed, form=2), "versions": versions}
     if not recipe.splits:
         raise LogicgenError(f"{name}: asks for no examples; give it [sizes] or a [grid]")
     if (known := Dataset.finished(folder, begin)) is not None:
-        WorkFiles(folder).clear()  # of a making that was killed when all was there
+        WorkFiles(folder).clear()  # left by a process that was killed at the end
         return known
     stages = planned(recipe, name, progress)
     of_plans(chain.from_iterable(plans for _, plans in stages)).check(folder, name)
     with Dataset.making(folder, begin) as known:
-        if known is not None:  # another process made it since
+        if known is not None:  # another process has made it meanwhile
             return known
         for last in (False, True):
             run = _Generation(recipe, folder, seed, progress, stages)
@@ -92,7 +91,7 @@ def generate(
 
 
 def planned(recipe: DataRecipe, name: str, progress: Progress) -> list[tuple[str, list[CellPlan]]]:
-    """Return the stages of a recipe. LogicgenError: a split has no cell that holds a problem."""
+    """Return the stages of a recipe. LogicgenError: no cell of a split contains a problem."""
     source = recipe.source("recipe")
     for table, part in (("region", recipe.region), ("grid", recipe.grid)):
         if part is not None and part.step > 1 and source.exact:
@@ -128,9 +127,9 @@ class _Generation:
             self.plans[split] = self.plans.get(split, []) + plans
         every = chain.from_iterable(plans for _, plans in stages)
         self.partition = Partition.of(every, recipe.load_task())
-        self.keys: dict[int, str] = {}  # by part of the partition, the work file of its keys
+        self.keys: dict[int, str] = {}  # the work file of the keys of each part
         self.shards: dict[str, list[ShardFacts]] = {split: [] for split in self.plans}
-        self.next_number = dict.fromkeys(self.plans, 0)  # of a shard
+        self.next_number = dict.fromkeys(self.plans, 0)  # number of the next shard of a split
 
     def make(self, workers: int) -> None:
         """Make all shards, and check that no two of their problems are the same."""
@@ -148,7 +147,7 @@ class _Generation:
             )
 
     def _stage(self, split: str, plans: list[CellPlan], pool: AnyPool) -> None:
-        """Make the shards of some cells: a first round, then further ones for what is missing."""
+        """Make the shards of some cells: a first round, then more rounds for missing examples."""
         whole = self.plans[split]
         everywhere, total = (sum(plan.quota for plan in part) for part in (whole, plans))
         size = shard_size(everywhere)
@@ -168,14 +167,14 @@ class _Generation:
                 break
             shares = planning.next_shares(plans, missing)
             one = next_round(shares, plans, split, self.seed, one.end, size)
-        if plans[-1] is whole[-1]:  # the split is as full as it gets
+        if plans[-1] is whole[-1]:  # no more examples can be found for the split
             held = sum(plan.held for plan in whole)
             self.progress(split, held, held)
 
     def _round(
         self, one: DrawingRound, plans: list[CellPlan], pool: AnyPool, say: Callable[[int], None]
     ) -> None:
-        """Make the shards of a round, or take them as they were made; count what it gave."""
+        """Make the shards of a round, or take existing shards; count the examples of each cell."""
         name = f"{one.stem}-settled.json"
         parts = self.files.read_json(name)
         if parts is None:
@@ -193,7 +192,7 @@ class _Generation:
         for facts in _each(pool, Maker.finish, steps):
             self.shards[one.split] += facts
         self.files.remove_settled(one)
-        # A cell that gave less than it was asked for holds no more.
+        # A cell with fewer examples than asked for has no more problems.
         asked = Counter({listing.cell: listing.quota for listing in one.listings})
         asked.update(dict(zip(one.cells, one.shares, strict=True)))
         for plan in plans:
@@ -204,7 +203,7 @@ class _Generation:
     def _drawn(
         self, one: DrawingRound, pool: AnyPool, say: Callable[[int], None]
     ) -> dict[int, list[int]]:
-        """Draw all units, and gather their records; return which buckets have any, by part."""
+        """Draw all units, and gather their records; return the buckets with records, by part."""
         drawn = 0
         for found in _each(pool, Maker.draw, ((unit,) for unit in one.units())):
             drawn += found
@@ -219,7 +218,7 @@ class _Generation:
     def _settled(
         self, one: DrawingRound, buckets: dict[int, list[int]], pool: AnyPool
     ) -> list[PartClaims]:
-        """Settle all parts that have records in buckets, or listings."""
+        """Settle all parts that have records or listings."""
         brief = one.outline()
         listed = {self.partition.part(listing.cell) for listing in one.listings}
         steps = (
@@ -229,7 +228,7 @@ class _Generation:
         return list(_each(pool, Maker.settle, steps))
 
     def cells(self) -> str:
-        """Return a CSV line per cell: how many examples were asked for, are held, and exist."""
+        """Return a CSV text: for each cell, the examples that are asked for, held, and exist."""
         lines = ["split,symbols,length,asked,held,exist"]
         for split in sorted(self.plans, key=SPLITS.index):
             plans = self.plans[split]
@@ -241,7 +240,7 @@ class _Generation:
         return "\n".join(lines) + "\n"
 
     def account(self) -> dict[str, Any]:
-        """Return what was made: shards and cells."""
+        """Return the description of the shards and cells of all splits."""
         splits: dict[str, Any] = {}
         for split in sorted(self.shards, key=SPLITS.index):
             shards, plans = self.shards[split], self.plans[split]
@@ -266,9 +265,9 @@ class _Generation:
 def _each(
     pool: AnyPool, step: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]
 ) -> Iterator[Any]:
-    """Do a step with each arguments; yield the results, in order.
+    """Do a step once for each tuple of arguments; yield the results, in order.
 
-    Raises LogicgenError where a process died, and LostError where a step lacks a file.
+    Raises LogicgenError if a process died, and LostError if a step lacks a file.
     """
     for result in pool.map((step, *each) for each in arguments):
         if isinstance(result, Failure):

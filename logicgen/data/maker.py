@@ -1,17 +1,17 @@
-"""The steps in which a data set is made, as a worker does them; `generate.py` says which, and when.
+"""The steps by which a worker makes a data set; `generate.py` decides their order.
 
-Each reads what earlier steps have left in work files, in a folder that is removed in the end:
+Each step reads work files of earlier steps. Their folder is removed at the end:
 
-    train/00012.arrow         examples that were drawn for unit 12; gone when it has its shard
-    train/00012.arrow.json    what there is to say of the shard of unit 12
-    train/00000-3-1.npy       of the round whose first unit is 0: records of bucket 3 in part 1
-    train/00000-3-1.arrow     examples that settling part 1 has changed in bucket 3
-    train/00000-settled.json  what settling gave
+    train/00012.arrow         examples drawn for unit 12; removed when its shard is written
+    train/00012.arrow.json    facts about the shard of unit 12
+    train/00000-3-1.npy       round with first unit 0: records of bucket 3 in part 1
+    train/00000-3-1.arrow     examples of bucket 3 that settling part 1 has changed
+    train/00000-settled.json  results of settling
     keys/train-00000-1.npy    all keys of part 1 after that round
 
-Each ends with a checksum of the rest. They are not forced onto the disk, as shards are: a file that
-a power cut has left in pieces is found by its checksum, and then it is as if it were not there.
-A step may be done again: it leaves the same bytes.
+Each file ends with a checksum of its content. Unlike shards, work files are not flushed to the disk
+at once. If a power cut damages a file, its checksum is wrong, and the file counts as missing.
+A step may be repeated: it writes the same bytes.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ _DIGEST = 16  # bytes
 
 
 class LostError(Exception):
-    """A file is missing which an earlier step has written: all is to be made again."""
+    """A work file of an earlier step is missing: all steps must be repeated."""
 
 
 class PartClaims(NamedTuple):
-    """What settling a part gave: examples by number of the cell, and buckets with changes."""
+    """The result of settling a part: examples by number of the cell, and buckets with changes."""
 
     part: int
     held: list[tuple[int, int]]
@@ -65,7 +65,7 @@ class PartClaims(NamedTuple):
 
 
 class ShardFacts(NamedTuple):
-    """What a description says of a shard, and the sum of its keys."""
+    """The entry of a shard in the description, and the sum of its keys."""
 
     file: str
     examples: int
@@ -76,7 +76,7 @@ class ShardFacts(NamedTuple):
 
 
 def unit_file(split: str, unit: int) -> str:
-    """Return the work file of what was drawn for a unit."""
+    """Return the work file of the examples drawn for a unit."""
     return f"{split}/{unit:05d}.arrow"
 
 
@@ -86,7 +86,7 @@ def keys_file(one: DrawingRound, part: int) -> str:
 
 
 class WorkFiles:
-    """The work files of the data set in a folder, by name. LostError: one is missing."""
+    """The work files of the data set in a folder, by name. LostError: a file is missing."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / FOLDER
@@ -107,11 +107,11 @@ class WorkFiles:
         self._write(name, sink.getvalue())
 
     def read_array(self, name: str, kind: np.dtype) -> np.ndarray:
-        """Return an array (N,) of such elements."""
+        """Return an array (N,) with elements of type `kind`."""
         return np.frombuffer(self._read(name), kind)
 
     def map_array(self, name: str, kind: np.dtype) -> np.ndarray:
-        """Return an array (N,) of such elements, N > 0, that is read where it is looked at."""
+        """Return a memory-mapped array (N,) with elements of type `kind`, N > 0."""
         count = len(self._read(name)) // kind.itemsize
         return np.memmap(self.folder / name, kind, "r", shape=(count,))
 
@@ -120,7 +120,7 @@ class WorkFiles:
         self._write(name, array.tobytes())
 
     def read_json(self, name: str) -> Any:
-        """Return plain data; None where there are none."""
+        """Return plain data; None if the file is missing."""
         try:
             return json.loads(bytes(self._read(name)))
         except LostError:
@@ -131,7 +131,7 @@ class WorkFiles:
         self._write(name, json.dumps(value).encode())
 
     def part(self, name: str) -> Path:
-        """Return the path of a file while this process writes it; another one may write it, too."""
+        """Return this process's own temporary path of a file; another process may write it, too."""
         return own_part_path(self.folder / name)
 
     def remove(self, name: str) -> None:
@@ -139,7 +139,7 @@ class WorkFiles:
         (self.folder / name).unlink(missing_ok=True)
 
     def remove_settled(self, one: DrawingRound) -> None:
-        """Remove what only the steps of a round need that has its shards."""
+        """Remove the work files of a round that has its shards."""
         for path in self.folder.glob(f"{one.stem}-*-*"):
             path.unlink()
 
@@ -170,10 +170,10 @@ class WorkFiles:
 
 
 class Maker:
-    """Does the steps of one data set, in a worker."""
+    """The worker that does the steps of one data set."""
 
     def __init__(self, recipe: DataRecipe, seed: int, folder: Path, partition: Partition) -> None:
-        pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own keeps 50 MB that nobody uses
+        pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own pool keeps 50 MB unused
         self.drawer, self.folder = Drawer(recipe.rules(), seed), folder
         self.files, self.partition = WorkFiles(folder), partition
 
@@ -186,7 +186,7 @@ class Maker:
             return error
 
     def draw(self, unit: Unit) -> int:
-        """Write the examples of a unit to a work file; return how many there are."""
+        """Write the examples of a unit to a work file; return their number."""
         name = unit_file(unit.split, unit.number)
         try:
             table = self.files.read_table(name)
@@ -197,7 +197,7 @@ class Maker:
 
     def _drawn(self, unit: Unit) -> Iterator[Found]:
         drawn = self.drawer.unit(unit.slots())
-        lost = drawn.given_up  # what is not written down would be forgotten after an interruption
+        lost = drawn.given_up  # stored, so that an interruption does not lose it
         slots = zip(unit.cells, drawn.attempts, drawn.examples, strict=True)
         for place, (cell, attempt, example) in enumerate(slots):
             number = self.partition.numbers[cell]
@@ -218,8 +218,8 @@ class Maker:
     ) -> PartClaims:
         """Settle a part.
 
-        buckets: those with records of the part.
-        keys: the work file of the keys that the part has; None without any.
+        buckets: the buckets with records of the part.
+        keys: the work file of the part's keys; None if the part has no keys yet.
         """
         there = np.empty(0, KEY) if keys is None else self.files.read_array(keys, KEY)
         settling = Settling(self.drawer, self.partition, one, part, there)
@@ -233,9 +233,9 @@ class Maker:
         return PartClaims(part, list(settling.held.items()), changed)
 
     def finish(self, one: DrawingRound, bucket: int, parts: Sequence[int]) -> list[ShardFacts]:
-        """Write the shards of a bucket, unless that was done; return what there is to say of them.
+        """Write the missing shards of a bucket; return the facts of all its shards.
 
-        parts: those with changes in the bucket.
+        parts: the parts with changes in the bucket.
         """
         made: list[ShardFacts] = []
         changes = None
@@ -255,9 +255,9 @@ class Maker:
         return made
 
     def _shard(self, one: DrawingRound, unit: int, table: pa.Table) -> list[ShardFacts]:
-        """Write the shard of a unit if it has any examples; return what there is to say of it.
+        """Write the shard of a unit if it has any examples; return its facts.
 
-        table: what settling has changed in the unit.
+        table: the examples of the unit that settling has changed.
         """
         name, lost = unit_file(one.split, unit), _given_up(table)
         if unit >= one.first_drawn:
@@ -270,14 +270,14 @@ class Maker:
             return []
         path = shard_path(self.folder, one.split, unit)
         table = table.select(SCHEMA.names).cast(SCHEMA).combine_chunks()
-        # Whatever is there already may be anything.
+        # An existing file is replaced without reading it.
         write_shard(path, table, lost, part=self.files.part(name))
         return [self._facts(path.relative_to(self.folder).as_posix())]
 
     def _facts(self, file: str) -> ShardFacts:
-        """Return what there is to say of a shard, read from the disk.
+        """Return the facts of a shard, read from the disk.
 
-        Raises LogicgenError where it is damaged, LostError where it is not there.
+        Raises LogicgenError if it is damaged, and LostError if it is missing.
         """
         path = self.folder / file
         if not path.exists():
@@ -288,7 +288,7 @@ class Maker:
         return ShardFacts(file, len(table), size, digest, given_up(path), total)
 
     def _same(self, known: ShardFacts) -> ShardFacts:
-        """Return the facts of a shard that are known. LogicgenError: it has others now."""
+        """Return the known facts of a shard. LogicgenError: the shard was changed."""
         if self._facts(known.file) != known:
             raise LogicgenError(
                 f"{self.folder / known.file}: was changed; delete it and run the same command"
@@ -297,7 +297,7 @@ class Maker:
         return known
 
     def check(self, name: str) -> tuple[int, int]:
-        """Return how many keys a part has, and their sum. LogicgenError: one is there twice."""
+        """Return the number of keys of a part, and their sum. LogicgenError: a key occurs twice."""
         found = self.files.read_array(name, KEY)
         if (np.diff(found) <= 0).any():
             raise LogicgenError(f"{self.folder}: a problem occurs twice: delete it and run again")

@@ -1,4 +1,4 @@
-"""The one place that tells recipes and folders of data sets from those of corpora."""
+"""Recipes and folders of either kind: data sets and corpora."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from logicgen.tasks import CORPORA
 def read_data_recipe(
     name: str, changes: Mapping[str, Any] | None = None
 ) -> DataRecipe | CorpusRecipe:
-    """Return a recipe of either kind. Arguments and errors are those of `Recipe.read`."""
+    """Return a recipe of either kind. Arguments and errors are as in `Recipe.read`."""
     tables = read_toml(recipes.find("datasets", ".toml", name))
     corpus = tables.get("task") in list(CORPORA) or "corpus" in tables
     return (CorpusRecipe if corpus else DataRecipe).read(name, changes)
@@ -40,11 +40,11 @@ def make(
 ) -> dict[str, Any]:
     """Make the data of a recipe in a folder, or finish them there; return their description.
 
-    folder: or the URL of one.
-    name: of the recipe file; the description and the card have it.
-    workers: processes that share the work, where it can be shared; the bytes are the same.
-    Raises LogicgenError where the folder holds something else or cannot be written, or the store
-        does not do as it should.
+    folder: a path or a URL.
+    name: name of the recipe file, for the description and the card.
+    workers: number of processes for a data set; it does not change the bytes.
+    Raises LogicgenError if the folder has other content or cannot be written, or if the store
+        fails.
     """
     from logicgen.data.generate import generate
 
@@ -58,14 +58,15 @@ def make(
 
 
 def kind_of(recipe: Recipe) -> type[Dataset] | type[Corpus]:
-    """Return which kind of data a recipe makes."""
+    """Return the kind of data of a recipe."""
     return Corpus if isinstance(recipe, CorpusRecipe) else Dataset
 
 
 def load_dataset(folder: str | os.PathLike[str]) -> Dataset | Corpus:
-    """Return the finished data set or corpus in a folder, or at a URL, of which a copy is kept.
+    """Return the finished data set or corpus in a folder or at a URL.
 
-    Raises LogicgenError where there is none, and for unfinished or damaged data.
+    Data at a URL are copied once to a local folder. Raises LogicgenError for missing, unfinished or
+    damaged data.
     """
     found = local_copy(folder)
     return Corpus(found) if os.path.isfile(found / Corpus.file) else Dataset(found)

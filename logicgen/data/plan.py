@@ -1,9 +1,9 @@
-"""The plan of a data set: how many examples of which cell, and the slots for them.
+"""The plan of a data set: the number of examples of each cell, and the slots for them.
 
-It follows from the recipe and what earlier rounds gave, as often as a run is interrupted. A slot is
-a place for one example of a cell. What is drawn for it follows from the seed, the split, the round,
-its number and the attempt alone. The slots of a round are drawn in units of work. A unit's slots
-become one shard.
+The plan depends only on the recipe and the results of earlier rounds, not on interruptions. A slot
+is a place for one example of a cell. The example depends only on the seed, the split, the round,
+the number of the slot, and the attempt. The slots of a round are drawn in units of work. The slots
+of a unit become one shard.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from logicgen.data.recipe import SPLITS, DataRecipe, Grid, Progress
 from logicgen.tasks import Cell, Source
 from logicgen.tasks.problems import RENAMED, RESERVED, Slot, alphabet
 
-# Problems are scarce in a cell of which more than one in so many is wanted.
+# Problems of a cell are scarce if more than one in SCARCE of them is wanted.
 SCARCE = 100
 
-# A cell of which more than one problem in so many is wanted is listed and shuffled, unless it holds
-# more than LONGEST_LIST: drawing at random would mostly find what it already has.
+# If more than one in LISTED of the problems of a cell is wanted, they are listed and shuffled,
+# because random drawing would mostly find known problems. LONGEST_LIST limits the list.
 LISTED = 10
 LONGEST_LIST = 50_000
 
-# Planning says how far it is only if it takes more than so many seconds.
+# Planning reports its progress only after QUICK seconds.
 QUICK = 2.0
 
 
@@ -38,31 +38,31 @@ class CellPlan:
 
     cell: Cell
     asked: int  # examples the recipe asks for
-    holds: float  # problems that exist, answered or not; infinity where nobody counts them
-    quota: int  # examples it can be asked for
+    holds: float  # problems that exist, with or without a witness; infinity if they are not counted
+    quota: int  # examples to make
     held_out: bool = False  # competes with training for its problems
-    held: int = 0  # examples it has so far
-    exhausted: bool = False  # no further ones were found
+    held: int = 0  # examples that are made
+    exhausted: bool = False  # no more examples were found
 
     @property
     def listed(self) -> bool:
-        """Return whether its problems are listed rather than drawn."""
+        """Return whether the problems are listed instead of drawn."""
         return LISTED * self.quota > self.holds and self.holds <= LONGEST_LIST
 
     @property
     def rationed(self) -> bool:
-        """Return whether it may only take problems that are reserved for held-out splits."""
+        """Return whether only problems that are reserved for held-out splits are allowed."""
         return self.held_out and SCARCE * self.quota > self.holds
 
 
 def stages(
     recipe: DataRecipe, source: Source, progress: Progress = lambda split, done, total: None
 ) -> list[tuple[str, list[CellPlan]]]:
-    """Return what to make, in order: splits, or parts of them, with their cells.
+    """Return the splits, or parts of splits, with their cells, in the order of making them.
 
     Held-out splits come before training, with a small share of each cell. Grid cells beyond the
-    training region come last: where their problems can be training problems as well (a string over
-    160 letters may hold three different ones), training has had its part.
+    training region come last: their problems may be training problems, too (a string over 160
+    letters may contain only three letters), and training comes first then.
     """
     plans = {split: split_cells(recipe, source, split, progress) for split in recipe.splits}
     grid = plans.pop("grid", [])
@@ -81,7 +81,7 @@ def _inside(recipe: DataRecipe, cell: Cell) -> bool:
 
 
 def capacity(recipe: DataRecipe, source: Source, cell: Cell) -> float:
-    """Return how many different problems a cell holds, as the recipe tells them apart."""
+    """Return the number of different problems of a cell, as defined by `recipe.distinct`."""
     counts = source.count(cell)
     if recipe.alpha or recipe.names not in RENAMED or math.inf in counts.values():
         return sum(counts.values())
@@ -89,7 +89,7 @@ def capacity(recipe: DataRecipe, source: Source, cell: Cell) -> float:
     return sum(count * _perm(letters, k) for k, count in counts.items())
 
 
-# Cells of the same symbols follow one another, and need the same ones.
+# Consecutive cells have the same symbols, and need the same permutations.
 _perm = lru_cache(maxsize=1 << 12)(math.perm)
 
 
@@ -99,7 +99,7 @@ def split_cells(
     split: str,
     progress: Progress = lambda split, done, total: None,
 ) -> list[CellPlan]:
-    """Return the cells of a split with what is asked of each and what each can give."""
+    """Return the plans of the cells of a split."""
     part, plans, begun = recipe.part(split), list[CellPlan](), time.monotonic()
     size = part.per_cell if isinstance(part, Grid) else getattr(recipe.sizes, split)
     cells = list(part.cells())
@@ -121,7 +121,7 @@ def split_cells(
 
 
 def fill(amount: int, room: Sequence[float]) -> list[int]:
-    """Return `amount` spread as evenly as `room` allows; less where there is less room."""
+    """Return `amount` spread as evenly as `room` allows; the sum is less if `room` is too small."""
     given = [0] * len(room)
     left = int(min(amount, sum(room)))
     while left:
@@ -135,14 +135,14 @@ def fill(amount: int, room: Sequence[float]) -> list[int]:
 
 
 def next_shares(plans: Sequence[CellPlan], missing: int) -> list[tuple[Cell, int]]:
-    """Return cells that may still hold more, with the slots that make up for `missing` examples."""
+    """Return cells that are not exhausted, with new slots for `missing` examples in all."""
     open_plans = [plan for plan in plans if not plan.exhausted and plan.held < plan.holds]
-    open_plans.sort(key=lambda plan: plan.held)  # what does not divide evenly goes to the emptiest
+    open_plans.sort(key=lambda plan: plan.held)  # the emptiest cells get the remainder
     shares = fill(missing, [min(plan.holds - plan.held, missing) for plan in open_plans])
     return [(plan.cell, share) for plan, share in zip(open_plans, shares, strict=True) if share]
 
 
-# Units whose work files are written together.
+# The number of units whose work files are written together.
 BUCKET = 32
 
 
@@ -150,14 +150,14 @@ BUCKET = 32
 class Unit:
     """The slots that become one shard.
 
-    Split, round, first slot and seed key the random numbers.
+    The random numbers depend on split, round, number of the slot and seed.
     """
 
     split: str
-    number: int  # of the shard
+    number: int  # number of the shard
     round: int
     first: int  # number of the first slot
-    cells: tuple[Cell, ...] = field(repr=False)  # of the slots, in order
+    cells: tuple[Cell, ...] = field(repr=False)  # cells of the slots, in order
     rationed: frozenset[Cell] = field(repr=False)  # may only take problems reserved for held-out
 
     def slots(self) -> Iterator[Slot]:
@@ -168,10 +168,10 @@ class Unit:
 
 @dataclass(frozen=True)
 class Listing:
-    """A cell whose problems are listed rather than drawn, for places of a unit of its own kind."""
+    """A cell with listed problems, and the places of a unit that they fill."""
 
     unit: int  # number of the shard
-    place: int  # the first
+    place: int  # first place in the unit
     cell: Cell
     quota: int
 
@@ -181,13 +181,15 @@ class DrawingRound:
     """Listed cells, and slots to draw, of one split.
 
     Attributes:
-        number: of its first shard, a key of its random numbers. Shards of listed cells come first.
-        cells: of the slots, each once; `shares`, how many slots each has.
-        slots: by slot, the place of its cell in `cells`, in an order shuffled by the seed.
-        reserved: cells that may only take problems that are reserved for held-out splits.
-        size: slots of a unit.
-        first_drawn: number of the first shard whose slots are drawn.
-        end: number of the shard behind the last one.
+        number: number of the first shard; the random numbers depend on it. Shards of listed cells
+            come first.
+        cells: cells of the slots, each once.
+        shares: number of slots of each cell.
+        slots: for each slot, the place of its cell in `cells`, shuffled by the seed.
+        reserved: cells that may only take problems reserved for held-out splits.
+        size: number of slots of a unit.
+        first_drawn: number of the first shard with drawn examples.
+        end: one more than the number of the last shard.
     """
 
     split: str
@@ -203,20 +205,20 @@ class DrawingRound:
 
     @property
     def stem(self) -> str:
-        """Return how the names of the round's work files begin."""
+        """Return the common beginning of the names of the round's work files."""
         return f"{self.split}/{self.number:05d}"
 
     def outline(self) -> DrawingRound:
-        """Return the round without its slots, which a worker is not sent."""
+        """Return the round without its slots, which are too large to send to workers."""
         return replace(self, cells=(), shares=(), slots=array("B"))
 
     @property
     def buckets(self) -> int:
-        """Return how many buckets of units there are."""
+        """Return the number of buckets of units."""
         return -(-(self.end - self.number) // BUCKET)
 
     def bucket(self, unit: int) -> int:
-        """Return the bucket of a unit, by number."""
+        """Return the number of the bucket of a unit."""
         return (unit - self.number) // BUCKET
 
     def units_in(self, bucket: int) -> range:
@@ -225,7 +227,7 @@ class DrawingRound:
         return range(first, min(first + BUCKET, self.end))
 
     def slot(self, unit: int, place: int, cell: Cell) -> Slot:
-        """Return a slot that is drawn, by the number of its unit and its place there."""
+        """Return the drawn slot at a place of a unit."""
         number = (unit - self.first_drawn) * self.size + place
         return Slot(self.split, self.number, number, cell, cell in self.reserved)
 
@@ -234,7 +236,7 @@ class DrawingRound:
         for number in range(self.first_drawn, self.end):
             first = (number - self.first_drawn) * self.size
             cells = tuple(self.cells[place] for place in self.slots[first : first + self.size])
-            # No others: a worker is sent its units whole.
+            # Only the cells of this unit, since units are sent to workers.
             reserved = self.reserved.intersection(cells)
             yield Unit(self.split, number, self.number, first, cells, reserved)
 
@@ -242,7 +244,7 @@ class DrawingRound:
 def first_round(
     plans: Sequence[CellPlan], split: str, seed: int, number: int, size: int
 ) -> DrawingRound:
-    """Return the first round of some cells; `number` is that of its first shard."""
+    """Return the first round of some cells; `number` is the number of its first shard."""
     listings: list[Listing] = []
     unit, place = number, 0
     for plan in plans:
@@ -264,7 +266,7 @@ def next_round(
     size: int,
     listings: tuple[Listing, ...] = (),
 ) -> DrawingRound:
-    """Return a further round; `shares` says how many slots each cell has."""
+    """Return a further round; `shares` has the number of slots of each cell."""
     slots = shuffled(shares, f"{seed}/{split}/{number}")
     cells, counts = tuple(cell for cell, _ in shares), tuple(count for _, count in shares)
     drawn = listings[-1].unit + 1 if listings else number
@@ -274,9 +276,10 @@ def next_round(
 
 
 def shuffled(shares: Sequence[tuple[Cell, int]], key: str) -> array[int]:
-    """Return slots in a random order that follows from a text: for each the place of its cell.
+    """Return the place of the cell of each slot, in a random order that depends on `key`.
 
-    One byte a slot, or two or four where there are more cells: there may be a hundred million.
+    A slot takes one byte, or two or four bytes if there are more cells, because there may be a
+    hundred million slots.
     """
     slots = array("B" if len(shares) <= 1 << 8 else "H" if len(shares) <= 1 << 16 else "I")
     for place, (_, share) in enumerate(shares):
@@ -286,5 +289,8 @@ def shuffled(shares: Sequence[tuple[Cell, int]], key: str) -> array[int]:
 
 
 def shard_size(size: int) -> int:
-    """Return the examples per shard of a split of `size`: interruptions lose few, workers share."""
+    """Return the examples per shard of a split of `size` examples.
+
+    Shards are small, so that workers share the split and interruptions lose little.
+    """
     return min(10_000, max(500, math.ceil(size / 8)))

@@ -1,8 +1,8 @@
 """Write a data set as prompts, into files that trainers of language models read.
 
-A file for each split that has examples, and for lm-evaluation-harness a task file, too. All rows
-hold the problem as people write it, which is what a scorer is given, and symbols, length and
-alpha-class of the data set, so that scores can be told apart by them.
+There is a file for each split with examples; for lm-evaluation-harness there is also a task file. A
+row has the problem in infix notation, which a scorer needs. It also has the symbols, length and
+alpha-class from the data set, so that scores can be grouped by them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from logicgen.tasks.problems import ProblemSamples, alpha_class_of
 Row = dict[str, Any]
 
 ROWS = 10_000
-"""Rows that are made at a time."""
+"""The number of rows that are made at a time."""
 
 
 def prompt_rows(
@@ -41,7 +41,7 @@ def prompt_rows(
 ) -> Iterator[Row]:
     """Yield the examples of a split with their prompts.
 
-    Raises LogicgenError for a task without prompts, and a split that there is not or that is empty.
+    Raises LogicgenError for a task without prompts, and for a split that is unknown or empty.
     """
     task = data.task
     wording_of(task)
@@ -61,9 +61,9 @@ def sampled_rows(
     examples: int = 0,
     notation: Notation = "infix",
 ) -> Iterator[Row]:
-    """Yield random problems of these numbers, with answers and prompts, as rows of *train*.
+    """Yield the random problems with some numbers, with answers and prompts, as rows of *train*.
 
-    Raises LogicgenError for a task without prompts, and where the ranges hold no problem.
+    Raises LogicgenError for a task without prompts, and if the ranges contain no problem.
     """
     task = samples.task
     wording_of(task)
@@ -82,7 +82,7 @@ def sampled_rows(
 
 
 def _asked(task: Task, problem: Any, answer: Any, examples: int, notation: Notation) -> Row:
-    """Return what a row says of a problem, its answer and its prompt."""
+    """Return the columns of a problem, its answer and its prompt."""
     return {
         "prompt": prompt_of(task, problem, examples, notation),
         "problem": task.show_problem(problem),
@@ -130,12 +130,13 @@ FORMATS: dict[str, tuple[str, Callable[[Row], Row]]] = {
     "trl": (".parquet", _trl),
     "verl": (".parquet", _verl),
 }
-"""Suffix of the files, and what becomes of a row, by name."""
+"""By name of a format, the suffix of its files and the function that converts a row."""
 
-# Texts are JSON, which is YAML, too. No text ends a generation: the closing tag would be cut off.
+# Values are written as JSON, which is valid YAML. `until` is empty, because a text that ends the
+# generation would cut off the closing tag.
 LM_EVAL = """\
-# A task of lm-evaluation-harness, which finds it by --include_path with this folder. For models
-# that write answers as they like, put `tolerant` in the place of `strict`.
+# A task of lm-evaluation-harness: give --include_path with this folder. For models that do not
+# follow the format of answers, replace `strict` by `tolerant`.
 task: {task}
 tag: logicgen
 custom_dataset: !function logicgen.integrations.lm_eval.load
@@ -178,15 +179,16 @@ def write_prompts(
     notation: Notation = "infix",
     progress: Callable[[str, int, int], None] = lambda split, done, total: None,
 ) -> dict[str, int]:
-    """Write the splits of a data set as prompts; return how many each has.
+    """Write the splits of a data set as prompts; return the number of rows of each split.
 
-    kind: a name of `FORMATS`. examples, notation: of prompts (`scoring/prompts.py`).
-    Raises LogicgenError for another kind, and a task without prompts.
+    kind: a name of `FORMATS`.
+    examples, notation: settings of prompts (`scoring/prompts.py`).
+    Raises LogicgenError for another kind, and for a task without prompts.
     """
     if kind not in FORMATS:
         raise LogicgenError(f"no format is called {kind!r}: {nearest(kind, list(FORMATS))}")
     wording = wording_of(data.task)
-    # What cannot be written is said before anything is.
+    # Raise errors of the settings before the first file is written.
     prompt_of(data.task, data.task.read_problem(wording.examples[0][0]), examples)
     suffix, shaped = FORMATS[kind]
     write = _write_parquet if suffix == ".parquet" else write_lines

@@ -23,7 +23,7 @@ from logicgen.tasks.corpus_task import CORPUS_SPLITS, CorpusTask
 from logicgen.tasks.problems import Rules
 
 Progress = Callable[[str, int, int], None]
-"""Called with a split, how much of it is made, and how much it will be."""
+"""Called with a split, the number of its examples that are made, and their final number."""
 
 Holds = Literal["problems", "sequences", "ciphers"]
 SPLITS = ("train", "validation", "test", "grid")
@@ -37,36 +37,37 @@ def _ordered(bounds: tuple[int, int]) -> tuple[int, int]:
 
 Positive = Annotated[int, Field(ge=1)]
 Count = Annotated[int, Field(ge=0)]
-# A range is a list in TOML and JSON, which is no tuple to those who are strict.
+# Not strict: TOML and JSON have lists, not tuples.
 _RANGE = Field(strict=False), AfterValidator(_ordered)
 Symbols = Annotated[tuple[Count, Annotated[int, Field(le=1_000_000)]], *_RANGE]
 Lengths = Annotated[tuple[Positive, Annotated[int, Field(le=10_000)]], *_RANGE]
 
-# Every cell is counted before the first example is drawn, and a page shows no more.
+# Every cell is counted before the first example is drawn, and drawn on one page.
 MOST_CELLS = 100_000
 
-# What is larger takes weeks of one machine.
+# A larger data set would take one machine weeks.
 MOST_EXAMPLES = 1_000_000_000
 Size = Annotated[int, Field(ge=0, le=MOST_EXAMPLES)]
 
 
-# Steps of search, and seconds, that one problem may take: minutes, where most take microseconds.
+# Default limits of one problem, in search steps and in seconds. Both allow minutes; most problems
+# take microseconds.
 EFFORT, TIMEOUT = 10_000_000, 60.0
 
 
 class Recipe(Table):
     """The common part of the recipes of data sets and of corpora."""
 
-    progress_unit: ClassVar[str]  # what is counted while the data are made
+    progress_unit: ClassVar[str]  # the unit of the progress bar
 
-    task: str  # its name
+    task: str  # the task's name
     description: str = ""
 
     @classmethod
     def read(cls, name: str, changes: Mapping[str, Any] | None = None) -> Self:
         """Return a shipped recipe by name, or the one in a TOML file, with changes by dotted key.
 
-        Raises LogicgenError naming file and key where it is not such a recipe.
+        Raises LogicgenError naming file and key if the recipe is not valid.
         """
         path = recipes.find("datasets", ".toml", name)
         recipe = validate(cls, changed(read_toml(path), changes or {}, str(path)), str(path))
@@ -74,7 +75,7 @@ class Recipe(Table):
         return recipe
 
     def check(self, where: str) -> None:
-        """Raise LogicgenError naming `where` and the key if nothing can be made of it."""
+        """Raise LogicgenError naming `where` and the key if no data can be made from the recipe."""
         with at(f"{where}: task"):
             self.load_task()
         self.settings(where)
@@ -85,17 +86,17 @@ class Recipe(Table):
 
     @abstractmethod
     def settings(self, where: str) -> Settings:
-        """Return the task's own table. Raises LogicgenError naming `where` and the key."""
+        """Return the table of task settings. Raises LogicgenError naming `where` and the key."""
 
     @property
     @abstractmethod
     def holds(self) -> Holds:
-        """Return what the data are; which scores there are follows from it."""
+        """Return the kind of the data, which determines the available scores."""
 
     @property
     @abstractmethod
     def splits(self) -> tuple[str, ...]:
-        """Return the splits that it makes."""
+        """Return the splits of the data."""
 
     @abstractmethod
     def resized(self, size: int, where: str = "recipe") -> Self:
@@ -103,20 +104,21 @@ class Recipe(Table):
 
 
 class _Ranges(Table):
-    """Cells; ranges are inclusive."""
+    """A range of symbols and a range of lengths, both inclusive."""
 
     symbols: Symbols
     length: Lengths
-    # Lengths per cell: several where problems come out as long as they do, or only some exist.
+    # Lengths per cell: more than one if the length of a problem cannot be chosen, or if only some
+    # lengths exist.
     step: Positive = 1
 
     @property
     def counted(self) -> bool:
-        """Return whether its cells have a number of symbols."""
+        """Return whether the cells have a number of symbols."""
         return True
 
     def cells(self, symbols: Iterable[int | None] | None = None) -> Iterator[Cell]:
-        """Yield every cell, or those for some numbers of symbols."""
+        """Yield the cells, for all numbers of symbols or for the given numbers."""
         shortest, longest = self.length
         every = range(self.symbols[0], self.symbols[1] + 1) if self.counted else [None]
         for count in every if symbols is None else symbols:
@@ -124,13 +126,13 @@ class _Ranges(Table):
                 yield self.cell(count, length)
 
     def cell(self, symbols: int | None, length: int) -> Cell:
-        """Return the cell that a length of the range belongs to."""
+        """Return the cell that contains a length of the range."""
         shortest, longest = self.length
         first = length - (length - shortest) % self.step
         return Cell(symbols, first, min(self.step, longest + 1 - first))
 
     def check_cells(self) -> int:
-        """Return how many cells there are, by symbols and length. ValueError: too many."""
+        """Return the number of cells by symbols and length. ValueError: above `MOST_CELLS`."""
         (least, most), (shortest, longest) = self.symbols, self.length
         cells = (most - least + 1) * len(range(shortest, longest + 1, self.step))
         if cells > MOST_CELLS:
@@ -149,7 +151,7 @@ class _Ranges(Table):
 class Region(_Ranges):
     """The region of training problems; validation and test follow the same distribution.
 
-    It is flat over `balance`, as far as problems exist.
+    The distribution is uniform over `balance`, as far as problems exist.
     """
 
     balance: Literal["length", "symbols-and-length"] = "length"
@@ -168,28 +170,28 @@ class Sizes(Table):
 
 
 class Grid(_Ranges):
-    """Cells to evaluate on, beyond the training region: the same number of examples in each."""
+    """Cells for evaluation, also beyond the training region, with equal numbers of examples."""
 
     per_cell: Annotated[int, Field(ge=1, le=MOST_EXAMPLES)]
 
 
 class DataRecipe(Recipe):
-    """Everything that determines a data set, but its seed.
+    """Everything that determines a data set, except its seed.
 
     Attributes:
-        distinct: `alpha` forbids two problems that are equal up to renaming, `exact` equal ones;
-            the task's default if not given.
-        names: how a problem's symbols are called: by `first-occurrence` (a, b, c, ...), `shuffled`
-            over the alphabet of the training region (a larger one where the problem needs it),
-            `drawn`: as the source drew them, some more often than others, or `perturbed`: in order
-            of first occurrence in the answer, which destroys the symmetry.
-        unsatisfiable: share of problems without a witness, whose answer says so.
-        solver: plugin that answers; verifier: plugin that checks every answer. The task's default
-            if not given.
-        effort: steps of search after which a problem is given up and another one drawn, for solvers
-            that count them. `EFFORT` if not given.
-        timeout: seconds after which it is, for those that do not. `TIMEOUT` if not given.
-        problem: the task's own settings.
+        distinct: `alpha` forbids two problems that are equal up to renaming, `exact` forbids two
+            equal problems; None: the task's default.
+        names: names of a problem's symbols. `first-occurrence`: a, b, c, ... `shuffled`: at random
+            from the alphabet of the training region, or from a larger alphabet if the problem needs
+            it. `drawn`: as the source drew them, by frequency. `perturbed`: in order of first
+            occurrence in the answer, which destroys the symmetry.
+        unsatisfiable: share of problems without a witness.
+        solver: plugin that answers; None: the task's default.
+        verifier: plugin that checks every answer; None: the task's default.
+        effort: search steps after which a solver that counts steps gives a problem up; None:
+            `EFFORT`. Another problem is then drawn.
+        timeout: seconds after which other solvers give a problem up; None: `TIMEOUT`.
+        problem: settings of the task.
     """
 
     progress_unit = "examples"
@@ -229,8 +231,8 @@ class DataRecipe(Recipe):
         return (self.distinct or self.load_task().distinct) == "alpha"
 
     def rules(self) -> Rules:
-        """Return what a `Drawer` follows."""
-        # With solvers that give up every data set is finished.
+        """Return the rules for a `Drawer`."""
+        # The limits ensure that every data set is finished.
         return Rules(
             task=self.load_task().limited(self.effort or EFFORT, self.timeout or TIMEOUT),
             settings=self.settings("recipe"),
@@ -244,7 +246,7 @@ class DataRecipe(Recipe):
         )
 
     def source(self, where: str) -> Source:
-        """Return where its problems come from."""
+        """Return the source of the problems."""
         return self.load_task().source(self.settings(where), self.region.symbols)
 
     def settings(self, where: str) -> Settings:
@@ -262,8 +264,9 @@ class DataRecipe(Recipe):
     def resized(self, size: int, where: str = "recipe") -> Self:
         """Return the recipe with `size` examples in train, validation and test together.
 
-        The splits keep their proportions; a smaller size thins out the grid likewise, to one
-        example per cell at least. Raises LogicgenError where only a grid is asked for.
+        The splits keep their proportions. A smaller size reduces the grid in the same proportion,
+        but to no less than one example per cell. Raises LogicgenError if the recipe has only a grid
+        and no sizes.
         """
         if size > MOST_EXAMPLES:
             raise LogicgenError(f"{where}: size: {size:,} examples; {MOST_EXAMPLES:,} are allowed")
@@ -281,7 +284,7 @@ class DataRecipe(Recipe):
         return self.model_copy(update={"sizes": Sizes(**new), "grid": grid})
 
     def check(self, where: str) -> None:
-        """Raise LogicgenError naming `where` and the key if no such problems can be made."""
+        """Raise LogicgenError naming `where` and the key if such problems cannot be made."""
         super().check(where)
         with at(f"{where}: problem"):
             source = self.source(where)
@@ -304,7 +307,7 @@ class DataRecipe(Recipe):
 
 
 def _check_exists(source: Source, part: Region | Grid | None) -> None:
-    """Check that every length exists for some number of symbols, and the other way round."""
+    """Raise LogicgenError if a length or a number of symbols exists in no cell."""
     if part is None:
         return
     least, most = part.symbols
@@ -319,11 +322,11 @@ def _check_exists(source: Source, part: Region | Grid | None) -> None:
 
 
 class CorpusRecipe(Recipe):
-    """Everything that determines a corpus, but its seed."""
+    """Everything that determines a corpus, except its seed."""
 
     progress_unit = "parts"
 
-    corpus: dict[str, Any]  # the task's own settings
+    corpus: dict[str, Any]  # settings of the task
 
     def load_task(self) -> CorpusTask:
         return load_corpus_task(self.task)
@@ -333,17 +336,17 @@ class CorpusRecipe(Recipe):
 
     @property
     def holds(self) -> Holds:
-        """Return what the data are; ciphers are sequences with keys."""
+        """Return the kind of the data; ciphers are sequences with keys."""
         return "ciphers" if self.task == "cipher" else "sequences"
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """Return the splits that it makes; a text is shared among all of them."""
+        """Return the splits of the corpus. A text is divided among all splits."""
         asked = self.settings("recipe").model_dump()
         return tuple(split for split in CORPUS_SPLITS if asked.get(split, 1))
 
     def resized(self, size: int, where: str = "recipe") -> Self:
-        """Raise LogicgenError: what a corpus is counted in depends on its task."""
+        """Raise LogicgenError, because the unit of a corpus's size depends on its task."""
         raise LogicgenError(
             f"{where}: size is not for corpora: change the recipe instead (in a study by data_set)"
         )

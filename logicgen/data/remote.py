@@ -1,13 +1,13 @@
-"""Data at a URL, in any store that fsspec reaches: put there, and copied from there to be read.
+"""Data at a URL, in any store of fsspec: uploaded to it, and copied from it to be read.
 
 An object store has no locks and no renaming, and finished shards are read again while data are
-made. So data are made in a local work folder. Each shard is put when it is finished, and the
-description last: a folder without a description is unfinished. Who reads data copies them once to a
-local folder, file by file and each with its checksum.
+made. So data are made in a local work folder. Each shard is uploaded when it is finished, and the
+description last: a folder without a description is unfinished. A reader copies the data once to a
+local folder, and verifies the checksum of each file.
 
-A marker file in the store, put only where there is none, keeps all other writers away. It contains
-a token whose copy lies in the work folder. So the same command, run by the same user on the same
-machine, continues after an interruption.
+A marker file, created exclusively in the store, keeps other writers away. The marker contains a
+token, and the work folder has a copy of the token. So the same command, run by the same user on the
+same machine, continues after an interruption.
 """
 
 from __future__ import annotations
@@ -39,17 +39,18 @@ from logicgen.files import (
 )
 
 MARKER = ".begun.json"
-"""File of a folder that is being filled: by which process, with its token."""
+"""The marker file, with host, process and token of the writer."""
 
 SHARDS = (".parquet", ".npy")
-"""Suffixes of files that never change once they are there."""
+"""Suffixes of files that never change after they are written."""
 
 
 class Upload:
-    """Data of a `kind` that this process makes in a work folder, and puts into a store.
+    """Data of a `kind` that this process makes in a work folder and uploads to a store.
 
-    local: the folder of the data. Beside it are the token of the marker, and a file with a line for
-    each file that was put: its checksum and name.
+    Attributes:
+        local: the local folder of the data. Next to it are the token of the marker, and a file with
+            the checksum and name of each uploaded file.
     """
 
     def __init__(self, store: Store, kind: type[DataFolder[Any]], work: Path) -> None:
@@ -67,7 +68,7 @@ class Upload:
     def fill(
         self, begin: dict[str, Any], made: Callable[..., dict[str, Any]], progress: Progress
     ) -> dict[str, Any]:
-        """Return the description of data that are whole in the store, or put there now."""
+        """Make and upload the data, unless the store has them; return their description."""
         content = self.store.read(self.kind.file)
         if content is not None:
             found, _ = self.kind.checked(content, f"{self.store.url}/{self.kind.file}")
@@ -77,7 +78,7 @@ class Upload:
                     f" {' and '.join(differs)}; choose another folder with -o"
                 )
             if found["complete"] and not self.held():
-                there = self.store.sizes()  # of files of corpora, the description has no sizes
+                there = self.store.sizes()  # descriptions of corpora have no sizes of files
                 files = self.kind.files(found)
                 sizes = {name: file.get("bytes", there.get(name)) for name, file in files}
                 if sizes.items() <= there.items():
@@ -92,7 +93,7 @@ class Upload:
         return description
 
     def held(self) -> bool:
-        """Return whether our marker is there. Raises LogicgenError for the marker of another."""
+        """Return whether the store has our marker. LogicgenError: it has another marker."""
         content, found = self.store.read(MARKER), None
         if content is None:
             return False
@@ -108,10 +109,10 @@ class Upload:
         )
 
     def begin(self, known: bool) -> None:
-        """Put the marker, unless ours is there.
+        """Create the marker, unless the store has ours.
 
-        known: whether the folder has the description of these data.
-        Raises LogicgenError where another process fills the folder, or it holds other things.
+        known: whether the store has the description of these data.
+        Raises LogicgenError if another process writes there, or if the folder has other content.
         """
         if self.held():
             return
@@ -124,9 +125,9 @@ class Upload:
         mark = {"token": self._token, "host": socket.gethostname(), "process": os.getpid()}
         content = json.dumps(mark).encode()
         while not self.store.create(MARKER, content):
-            if self.held():  # it was put, but the store's answer was lost
+            if self.held():  # it was created, but the store's answer was lost
                 break
-        if self.store.create(MARKER, content):  # although it is there
+        if self.store.create(MARKER, content):  # although it exists
             self.store.remove(MARKER)
             raise LogicgenError(
                 f"{self.store.url}: this store puts files where there are some already, so that no"
@@ -135,13 +136,13 @@ class Upload:
             )
 
     def abandon(self) -> None:
-        """Remove the marker if nothing was put."""
+        """Remove the marker if no file was uploaded."""
         with suppress(LogicgenError):
             if not self._sent and self.held():
                 self.store.remove(MARKER)
 
     def follow(self, progress: Progress) -> Progress:
-        """Return a progress that also puts the shards that were finished meanwhile."""
+        """Return a progress function that also uploads new shards."""
 
         def called(split: str, done: int, total: int) -> None:
             progress(split, done, total)
@@ -153,7 +154,7 @@ class Upload:
         return called
 
     def finish(self, description: dict[str, Any], progress: Progress) -> None:
-        """Put all files that are not there yet, the description last, and remove the marker."""
+        """Upload all missing files, the description last, and remove the marker."""
         there, last = self.store.sizes(), self.kind.file
         digests = {name: file["sha256"] for name, file in self.kind.files(description)}
         paths = sorted(each for each in self.local.rglob("*") if each.is_file())
@@ -176,16 +177,16 @@ class Upload:
         self.store.remove(MARKER)
 
     def keep(self) -> None:
-        """Make data that were made here, if the store has the same, the copy that is read."""
+        """Use the local data as the copy for reading, if the store has the same data."""
         path, content = self.local / self.kind.file, self.store.read(self.kind.file)
         if content is not None and path.is_file() and path.read_bytes() == content:
             copy = _copy_of(self.store, content)
             copy.parent.mkdir(parents=True, exist_ok=True)
-            with suppress(OSError):  # somebody has copied them already
+            with suppress(OSError):  # another process has copied them already
                 os.replace(self.local, copy)
 
     def _send(self, name: str, digest: str) -> None:
-        self._sent.setdefault(name, "")  # an interrupted put may have arrived
+        self._sent.setdefault(name, "")  # an interrupted upload may be complete
         self.store.put(self.local / name, name)
         self._sent[name] = digest
         with self._record.open("a", encoding="utf-8") as file:
@@ -199,10 +200,10 @@ def fill(
     made: Callable[..., dict[str, Any]],
     progress: Progress,
 ) -> dict[str, Any]:
-    """Make data with `made`, and put them into a folder of a store; return their description.
+    """Make data with `made`, and upload them to a folder of a store; return their description.
 
-    begin: what the description begins with. Raises LogicgenError where the folder holds something
-    else or is being filled, or the store does not do as it should.
+    begin: the beginning of the description.
+    Raises LogicgenError if the folder has other content or another writer, or if the store fails.
     """
     store = Store(url)
     if store.protocol not in EXCLUSIVE:
@@ -231,10 +232,10 @@ def fill(
 
 
 def local_copy(folder: str | os.PathLike[str], progress: Progress | None = None) -> Path:
-    """Return the local folder of data: the folder itself, or a copy of what a URL names.
+    """Return the local folder of data: the folder itself, or a copy of the data at a URL.
 
-    It is copied once, file by file, and again only where what the URL names has changed. Raises
-    LogicgenError where there is nothing finished, or the store cannot be read.
+    The data are copied once, and again if they change. Raises LogicgenError if the URL has no
+    finished data, or if the store cannot be read.
     """
     if not is_url(folder):
         return Path(folder)
@@ -269,7 +270,7 @@ def _copy(
     description: dict[str, Any],
     progress: Progress | None,
 ) -> None:
-    """Copy the files that a description names, and cards and tables beside it."""
+    """Copy the files in a description, and the other files of its folder such as cards."""
     sizes = store.sizes()
     wanted: dict[str, str | None] = {
         name: None for name in sizes if "/" not in name and name[0] != "." and name != kind.file
@@ -290,14 +291,14 @@ def _copy(
 
 
 def cache() -> Path:
-    """Return the folder for copies: LOGICGEN_CACHE, or `logicgen` where caches are."""
+    """Return the folder for copies: LOGICGEN_CACHE, or `logicgen` in the user's cache."""
     if own := os.environ.get("LOGICGEN_CACHE"):
         return Path(own)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "logicgen"
 
 
 def _copy_of(store: Store, description: bytes) -> Path:
-    """Return the folder of a copy; other data under the same URL have another one."""
+    """Return the folder of a copy. Other data at the same URL have another folder."""
     name = store.url.rpartition("/")[2]
     key = text_sha256(f"{store.url} {description.hex()}")[:16]
     return cache() / "data" / f"{name}-{key}"

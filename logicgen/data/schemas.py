@@ -1,7 +1,7 @@
-"""What `dataset.json` and `corpus.json` may say: strict schemas, published in `docs/schemas/`.
+"""Strict schemas of `dataset.json` and `corpus.json`, published in `docs/schemas/`.
 
-Files of others are read by these alone, so whatever follows from a description that was read, such
-as the path of a file, is what logicgen could have written.
+Every description is checked by its schema when it is read. So its values, such as the path of a
+file, are values that logicgen could have written.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ class Description(Table):
     """The common part of both descriptions.
 
     Attributes:
-        name: of the recipe file.
-        versions: of logicgen and of what else the bytes depend on, by name.
-        complete: whether everything is there; if not, it is being made, or was interrupted.
+        name: name of the recipe file.
+        versions: versions of logicgen and of the packages that the bytes depend on, by name.
+        complete: false while the data are made, and after an interruption.
     """
 
     format: Literal[1]
@@ -55,10 +55,10 @@ class DatasetSplit(Table):
     """A split of a data set.
 
     Attributes:
-        cells: cells that were asked for.
-        cells_short: those that hold fewer examples than asked for.
-        cells_empty: those that hold none.
-        given_up: problems for which a solver took too long, and others were drawn.
+        cells: number of cells that the recipe asks for.
+        cells_short: number of cells that hold fewer examples than asked for.
+        cells_empty: number of cells that hold no example although the recipe asks for examples.
+        given_up: number of problems that a solver gave up and that were replaced.
     """
 
     examples: Count
@@ -71,24 +71,24 @@ class DatasetSplit(Table):
     @model_validator(mode="after")
     def _adds_up(self) -> Self:
         if self.examples != sum(shard.examples for shard in self.shards):
-            raise ValueError("examples: not the sum of those of the shards")
+            raise ValueError("examples: not the sum over the shards")
         if len({shard.file for shard in self.shards}) != len(self.shards):
             raise ValueError("shards: a file is listed twice")
         return self
 
 
 class Distinct(Table):
-    """Which problems are different: no two of a data set are the same up to this."""
+    """The relation up to which no two problems of a data set are the same."""
 
     up_to: Annotated[Literal["renaming", "equality"], Field(alias="up to")]
     checked: bool
 
 
 class DatasetDescription(Description):
-    """A data set, in its `dataset.json`. Once it is complete, all keys are there.
+    """A data set, in its `dataset.json`. A complete description has all keys.
 
     Attributes:
-        format: all slots draw at once, then those whose problem an earlier one has draw again.
+        format: 2: all slots draw at once; slots with a problem of an earlier slot draw again.
     """
 
     format: Literal[2]  # type: ignore[assignment]
@@ -104,7 +104,7 @@ class DatasetDescription(Description):
         if self.examples is None or self.distinct is None or self.splits is None:
             raise ValueError("complete, but examples, distinct or splits is missing")
         if self.examples != sum(split.examples for split in self.splits.values()):
-            raise ValueError("examples: not the sum of those of the splits")
+            raise ValueError("examples: not the sum over the splits")
         for name, split in self.splits.items():
             if not all(shard.file.startswith(f"{name}/") for shard in split.shards):
                 raise ValueError(f"splits.{name}.shards: a file of another split")
@@ -112,7 +112,7 @@ class DatasetDescription(Description):
 
 
 class ArrayFile(Table):
-    """A NumPy array in a file: (N,), or (N, length) where every row is a sequence of its own."""
+    """A NumPy array in a file: (N,), or (N, length) if every row is a sequence."""
 
     shape: Annotated[list[Count], Field(min_length=1, max_length=2)]
     sha256: Checksum
@@ -123,17 +123,17 @@ class PartFiles(Table):
 
     Attributes:
         tokens: ids.
-        keys: of ciphers: column t says how token t is written.
-        plain: of ciphers that are not one-to-one: what each token stands for.
+        keys: keys of ciphers: column t has the token that replaces token t.
+        plain: plain text of ciphers that are not one-to-one.
     """
 
     tokens: ArrayFile
     keys: ArrayFile = None  # type: ignore[assignment]  # may be missing, but not null
-    plain: ArrayFile = None  # type: ignore[assignment]  # likewise
+    plain: ArrayFile = None  # type: ignore[assignment]  # may be missing, but not null
 
 
 class CorpusSplit(Table):
-    """A split of a corpus; `tokens` counts them."""
+    """A split of a corpus; `tokens` is the number of its tokens."""
 
     tokens: Count
     parts: list[PartFiles]
@@ -141,7 +141,7 @@ class CorpusSplit(Table):
     @model_validator(mode="after")
     def _adds_up(self) -> Self:
         if self.tokens != sum(prod(part.tokens.shape) for part in self.parts):
-            raise ValueError("tokens: not the sum of those of the parts")
+            raise ValueError("tokens: not the sum over the parts")
         if len({tuple(part.tokens.shape[1:]) for part in self.parts}) > 1:
             raise ValueError("parts: rows of different lengths")
         for part in self.parts:
@@ -149,16 +149,16 @@ class CorpusSplit(Table):
             if part.keys is not None and (len(part.keys.shape), part.keys.shape[0]) != (2, rows):
                 raise ValueError("parts: not one key for each row")
             if part.plain is not None and part.plain.shape != part.tokens.shape:
-                raise ValueError("parts: not as much plain text as tokens")
+                raise ValueError("parts: plain text and tokens of different shapes")
         return self
 
 
 class CorpusDescription(Description):
-    """A corpus, in its `corpus.json`. Once it is complete, all keys are there.
+    """A corpus, in its `corpus.json`. A complete description has all keys.
 
     Attributes:
-        tokens: all tokens that it consists of.
-        sources: changes when the corpus is made from something else.
+        tokens: the vocabulary of the corpus.
+        sources: a text that changes if the sources of the corpus change.
     """
 
     recipe: CorpusRecipe

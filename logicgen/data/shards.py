@@ -1,8 +1,8 @@
-"""Shards: Parquet files that are either whole or not there.
+"""Shards: Parquet files that are written atomically.
 
-Others may have written the files that are read here. A file with other columns is refused, and so
-is a file that is too large. Its size in memory is computed before the memory is taken: a file of a
-few kilobytes may hold one text of a megabyte a million times.
+Files may come from strangers. A file with other columns is refused, and a file that needs too much
+memory is refused, too. Its size in memory is computed before the memory is taken: a file of a few
+kilobytes may contain a text of a megabyte a million times.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ SCHEMA = pa.schema(
     ]
 )
 
-GIVEN_UP = "logicgen.given_up"  # key of a shard's metadata; not there where nothing was
+GIVEN_UP = "logicgen.given_up"  # key of a shard's metadata; missing if no problem was given up
 
-MOST_BYTES = 2**30  # of a shard in memory; those that are made have a few megabytes
+MOST_BYTES = 2**30  # limit of a shard in memory; our shards have a few megabytes
 LONGEST = 10_000  # tokens of a problem
 
 
 def shard_path(folder: Path, split: str, number: int) -> Path:
-    """Return where shard `number` of a split is."""
+    """Return the path of shard `number` of a split."""
     return folder / split / f"{number:05d}.parquet"
 
 
 def write_shard(
     path: Path, table: pa.Table, given_up: int = 0, *, part: Path | None = None
 ) -> None:
-    """Write a shard at once: under another name first, then renamed.
+    """Write a shard atomically: under a temporary name, then renamed.
 
-    given_up: problems that a solver gave up while these were found, for the file's metadata.
-    part: that name, if no other process may have it.
+    given_up: problems that a solver gave up meanwhile, for the file's metadata.
+    part: the temporary name, if it must be this process's own.
     """
     table = table.replace_schema_metadata({GIVEN_UP: str(given_up)} if given_up else None)
     write_atomically(
@@ -59,7 +59,7 @@ def write_shard(
 
 
 def given_up(path: Path) -> int:
-    """Return how many problems a solver gave up for the examples of a shard that is whole."""
+    """Return how many problems a solver gave up for the examples of a shard."""
     try:
         return int((pq.read_schema(path).metadata or {}).get(GIVEN_UP.encode(), 0))
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -67,10 +67,10 @@ def given_up(path: Path) -> int:
 
 
 def read_shard(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
-    """Return a shard's rows. Raises LogicgenError where the file is not a whole shard.
+    """Return a shard's rows. Raises LogicgenError if the file is not a whole shard.
 
-    So is one with other columns, with numbers that no recipe allows, or that is larger than
-    `MOST_BYTES` when it is read; the last is found before the memory is taken.
+    A shard with other columns or with numbers that no recipe allows is refused. A shard that needs
+    more than `MOST_BYTES` is refused before the memory is taken.
     """
     try:
         table = read_table(path, SCHEMA, columns, most=MOST_BYTES)
@@ -84,7 +84,7 @@ def read_shard(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
 
 
 def check_numbers(table: pa.Table) -> None:
-    """Raise ValueError where a number of symbols or a length is none of a problem."""
+    """Raise ValueError if no problem can have a number of symbols or a length in the table."""
     for name, least, most in (("symbols", 0, MOST_SYMBOLS), ("length", 1, LONGEST)):
         if name in table.column_names and table.num_rows:
             low, high = pc.min_max(table[name]).as_py().values()
@@ -94,13 +94,16 @@ def check_numbers(table: pa.Table) -> None:
 
 
 def keys(table: pa.Table, alpha: bool) -> np.ndarray:
-    """Return what tells the rows' problems apart, int64 (N,): up to renaming, or exactly."""
+    """Return keys of the problems, int64 (N,): equal if the problems are equal.
+
+    alpha: also if the problems are equal up to renaming.
+    """
     if alpha:
         return np.asarray(table["alpha_class"])
     return np.array([fingerprint(problem) for problem in table["problem"].to_pylist()], np.int64)
 
 
-ROW_BYTES = 24  # of a row without the characters of its texts
+ROW_BYTES = 24  # bytes of a row, without the characters of its texts
 
 
 def read_table(
@@ -111,14 +114,14 @@ def read_table(
     optional: Collection[str] = (),
     most: int,
 ) -> pa.Table:
-    """Return columns of a file that has those of a schema, perhaps without `optional` ones.
+    """Return columns of a file with the columns of a schema; `optional` columns may be missing.
 
-    most: bytes that it may take in memory.
+    most: limit of its bytes in memory.
     Raises ValueError, KeyError, OSError or an ArrowException for any other file.
     """
     there = set(pq.read_schema(path).names)
     texts = [each.name for each in schema if each.type == pa.string() and each.name in there]
-    # Texts are read as numbers of different texts, so that one text a million times takes no room.
+    # Texts are read as dictionaries, so that a repeated text is in memory once.
     with pq.ParquetFile(
         path, memory_map=True, page_checksum_verification=True, read_dictionary=texts
     ) as file:
@@ -134,7 +137,7 @@ def read_table(
 def _check_header(
     file: pq.ParquetFile, schema: pa.Schema, optional: Collection[str], most: int
 ) -> list[str]:
-    """Return the names of the columns. ValueError: other ones, or more than memory should hold."""
+    """Return the names of the columns. ValueError: other columns, or too much memory."""
     there = file.schema_arrow
     wanted = [name for name in schema.names if name in there.names or name not in optional]
     same = there.names == wanted and all(
@@ -151,12 +154,12 @@ def _check_header(
 
 
 def _plain(field: pa.Field) -> pa.Field:
-    """Return the field of a column whose texts are read as numbers, as the file has it."""
+    """Return the field of a column as the file has it, without its dictionary."""
     return field.with_type(pa.string()) if pa.types.is_dictionary(field.type) else field
 
 
 def _check_size(table: pa.Table, most: int) -> None:
-    """Raise ValueError where texts, each written out, are more than memory should hold."""
+    """Raise ValueError if the texts, without dictionaries, need too much memory."""
     characters = 0
     for column in table.columns:
         for chunk in column.chunks if pa.types.is_dictionary(column.type) else ():
@@ -166,12 +169,12 @@ def _check_size(table: pa.Table, most: int) -> None:
 
 
 def check_bytes(size: int, most: int) -> None:
-    """Raise ValueError where so many bytes are too many."""
+    """Raise ValueError if `size` bytes are more than `most`."""
     if size > most:
         raise ValueError(f"it would take {size:,} bytes; {most:,} are allowed")
 
 
 def fault(error: Exception) -> str:
-    """Return what is wrong with a file, in one line."""
+    """Return the fault of a file, in one line."""
     what = "a column is missing" if isinstance(error, KeyError) else str(error)
     return " ".join(what.split())[:200]

@@ -1,4 +1,4 @@
-"""A folder in an object store, or wherever fsspec reaches: `s3://bucket/folder`."""
+"""A folder in an object store, or in another store of fsspec: `s3://bucket/folder`."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from logicgen.files import own_part_path, sha256
 
 LOCAL = {"file", "local"}
 
-# Stores whose fsspec package puts a file only where there is none, as one operation.
+# Stores that can create a file exclusively, in one operation that fails if the file exists.
 EXCLUSIVE = {*LOCAL, "abfs", "az", "gcs", "gs", "memory", "s3", "s3a"}
 
 TRIES = 4
 
-PRECONDITION_FAILED = 412  # of HTTP
+PRECONDITION_FAILED = 412  # HTTP status
 
 REFUSALS = ("NoCredentialsError", "PartialCredentialsError", "ProfileNotFound", "PermissionError")
-"""Names of errors that other credentials would cure."""
+"""Names of errors that other credentials may prevent."""
 
 FINAL = (FileNotFoundError, PermissionError, NotImplementedError)
-"""Errors that another try would not change."""
+"""Errors that would occur again at another try."""
 
 
 class ArrivalError(OSError):
-    """A file that did not arrive as it is."""
+    """A file arrived damaged."""
 
 
 class Store:
-    """A folder named by a URL, whose `url` has no slash at its end.
+    """A folder at a URL. `url` has no slash at its end.
 
-    An error of any package becomes a LogicgenError of one line with a remedy. What may have failed
-    for a moment is tried again.
+    Errors of other packages become LogicgenErrors of one line with a remedy. Operations that may
+    fail for a moment are tried again.
     """
 
     def __init__(self, url: str) -> None:
@@ -50,7 +50,7 @@ class Store:
         options: dict[str, Any] = {}
         if self.protocol in LOCAL:
             options = {"auto_mkdir": True}
-        elif self.protocol in ("s3", "s3a"):  # it is tried again here, and by s3fs
+        elif self.protocol in ("s3", "s3a"):  # this class and s3fs try again
             options = {"config_kwargs": {"retries": {"total_max_attempts": 1}}}
         try:
             from fsspec.core import url_to_fs
@@ -64,11 +64,11 @@ class Store:
             raise self._failure(error) from None
 
     def path(self, name: str) -> str:
-        """Return where a file is, as the file system wants it."""
+        """Return the path of a file in the file system of fsspec."""
         return f"{self.root}/{name}"
 
     def sizes(self) -> dict[str, int]:
-        """Return the bytes of all files by name, those in folders as `train/00000.parquet`.
+        """Return the sizes of all files in bytes, by name such as `train/00000.parquet`.
 
         The result is empty for a store, such as HTTP, that cannot list its files.
         """
@@ -78,7 +78,7 @@ class Store:
         return {name: int(found[path].get("size") or 0) for name, path in names.items() if name}
 
     def read(self, name: str) -> bytes | None:
-        """Return a small file; None if it does not exist."""
+        """Return the content of a small file, or None if the file does not exist."""
         content = self._tried(partial(self.fs.cat_file, self.path(name)), missing=None)
         return None if content is None else bytes(content)
 
@@ -91,7 +91,7 @@ class Store:
         return True
 
     def _create(self, path: str, content: bytes) -> None:
-        if self.protocol in LOCAL:  # fsspec would look first, then write
+        if self.protocol in LOCAL:  # fsspec would need two operations
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path, "xb") as file:
                 file.write(content)
@@ -119,7 +119,7 @@ class Store:
             raise ArrivalError("a file arrived with another size")
 
     def get(self, name: str, target: Path, digest: str | None) -> None:
-        """Copy a file to a local one, which is there whole or not at all.
+        """Copy a file to a local path, atomically.
 
         digest: its SHA-256, if it is known.
         """
@@ -131,7 +131,7 @@ class Store:
             )
 
     def _get(self, name: str, target: Path, digest: str | None) -> None:
-        part = own_part_path(target)  # others may copy it at the same time
+        part = own_part_path(target)  # other processes may copy the file at the same time
         try:
             self.fs.get_file(self.path(name), str(part))
             if digest is not None and sha256(part) != digest:
@@ -148,9 +148,9 @@ class Store:
             part.unlink(missing_ok=True)
 
     def _tried(self, function: Callable[[], Any], **result: Any) -> Any:
-        """Return what a function returns, at the fourth try at the latest.
+        """Return the result of a function, after at most four tries.
 
-        missing: the result where a file is missing; without it, the bucket is missing.
+        missing: the result if a file is missing. Without it, a missing file means a missing bucket.
         """
         for pause in range(1, TRIES + 1):
             try:
@@ -185,7 +185,7 @@ class Store:
 def is_url(folder: str | os.PathLike[str]) -> bool:
     """Return whether a folder is named by a URL.
 
-    Raises LogicgenError for what a URL becomes as a `Path`, which makes one slash of two.
+    Raises LogicgenError for a URL that was a `Path`, which replaces two slashes by one.
     """
     text = os.fspath(folder)
     if re.match(r"[a-z0-9]{2,}:/[^/]", text, re.IGNORECASE):

@@ -1,8 +1,8 @@
-"""Which slot keeps a problem that several have drawn: no two of a data set are the same.
+"""Distinct problems: which slot keeps a problem that several slots have drawn.
 
-The cells are in parts: problems of different parts are different. So each part is settled alone, at
-the same time, and with the keys of no other in memory. Keys are sorted numbers, eight bytes each,
-not Python objects.
+The cells are divided into parts, and problems of different parts are different. So processes settle
+the parts independently, each with only the keys of its part in memory. Keys are sorted numbers of
+eight bytes each, not Python objects.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from logicgen.data.shards import SCHEMA
 from logicgen.tasks import Cell, Task
 from logicgen.tasks.problems import REMAINDERS, Drawer, Example
 
-# Examples for which a partition is worth its files.
+# The number of examples that justifies one part with its files.
 EXAMPLES = 250_000
 
 
 @dataclass(frozen=True)
 class Partition:
-    """Cells, each once, with their numbers, and the number of the part that each is in."""
+    """Cells, each once, and the number of the part of each cell."""
 
     cells: tuple[Cell, ...]
     parts: tuple[int, ...]
@@ -41,16 +41,18 @@ class Partition:
         return {cell: number for number, cell in enumerate(self.cells)}
 
     def part(self, cell: Cell) -> int:
-        """Return the number of the part that a cell is in."""
+        """Return the number of the part of a cell."""
         return self.parts[self.numbers[cell]]
 
     @staticmethod
     def of(plans: Iterable[CellPlan], task: Task) -> Partition:
-        """Return the partition of all cells of a plan, into about equal parts."""
+        """Return a partition of all cells of some plans into parts of about equal size."""
         quotas: Counter[Cell] = Counter()
         for plan in plans:
             quotas[plan.cell] += plan.quota
-        shown = task.symbols_meaning == Task.symbols_meaning  # how many distinct ones it shows
+        shown = (
+            task.symbols_meaning == Task.symbols_meaning
+        )  # whether it is the number of symbols that occur
         kinds = _kinds(list(quotas), shown)
         sizes: Counter[int] = Counter()
         for cell, kind in kinds.items():
@@ -65,10 +67,10 @@ class Partition:
 
 
 def _kinds(cells: list[Cell], by_symbols: bool) -> dict[Cell, int]:
-    """Return a number for each cell, the same for cells that may hold the same problem.
+    """Return a number for each cell, the same for cells that may contain the same problem.
 
-    Equal problems have equal lengths, and as many symbols; but a cell may have no number of symbols
-    or, where problems do not show all symbols they were drawn from (`by_symbols` is false), any.
+    by_symbols: whether problems of cells with different numbers of symbols differ. It is false if
+        a problem need not show all symbols that it was drawn from.
     """
     by_symbols = by_symbols and all(cell.symbols is not None for cell in cells)
     above: dict[tuple[int | None, int], tuple[int | None, int]] = {}
@@ -88,16 +90,16 @@ def _kinds(cells: list[Cell], by_symbols: bool) -> dict[Cell, int]:
     return {cell: numbers.setdefault(top(firsts[cell]), len(numbers)) for cell in cells}
 
 
-# Keys that are added one by one wait in a set until there are so many.
+# Single keys are collected in a set, up to this number, and then added to the array.
 ADDED = 100_000
 
 
 class KeyTable:
-    """A set of keys: those of a sorted array, and a few that were added since."""
+    """A set of keys: a sorted array, and a small set of keys that were added later."""
 
     def __init__(self, keys: np.ndarray) -> None:
         self._sorted = keys  # int64 (N,), strictly increasing
-        self._added: set[int] = set()  # none of them is in the array
+        self._added: set[int] = set()  # keys that are not in the array
 
     def __contains__(self, key: object) -> bool:
         if key in self._added:
@@ -121,7 +123,7 @@ class KeyTable:
         return there
 
     def extend(self, keys: np.ndarray) -> None:
-        """Add keys (N,), of which none is in the table and none comes twice."""
+        """Add keys (N,). They must be different and not in the table."""
         self._sorted = np.sort(np.concatenate([self.array(), keys]))
 
     def array(self) -> np.ndarray:
@@ -134,10 +136,11 @@ class KeyTable:
 
 
 def sum_of_keys(keys: np.ndarray) -> int:
-    """Return a number that other keys, also one fewer or one twice, have with chance 2^-64.
+    """Return an order-independent 64-bit checksum of the keys.
 
-    It does not depend on their order: the sum, modulo 2^64, of the keys after the mixing function
-    of SplitMix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", 2014).
+    It is the sum, modulo 2^64, of the keys after the mixing function of SplitMix64 (Steele, Lea,
+    Flood, "Fast Splittable Pseudorandom Number Generators", 2014). A missing or repeated key
+    changes the checksum, except with probability 2^-64.
     """
     mixed = keys.astype(np.uint64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
@@ -146,14 +149,14 @@ def sum_of_keys(keys: np.ndarray) -> int:
 
 
 class Found(NamedTuple):
-    """What was found for a place of a unit. `cell` is a number of `Partition`."""
+    """The example for a place of a unit. `cell` is the number of a cell in `Partition`."""
 
     unit: int
     place: int
     attempt: int
     cell: int
-    given_up: int  # problems that a solver gave up meanwhile
-    example: Example | None  # None: the place is left empty
+    given_up: int  # problems that a solver gave up before
+    example: Example | None  # None: the place stays empty
 
 
 NUMBERS = Found._fields[:-1]
@@ -161,7 +164,7 @@ NUMBERS = Found._fields[:-1]
 FOUND = pa.schema(
     [
         *(pa.field(name, pa.int32()) for name in NUMBERS),
-        *(pa.field(each.name, each.type) for each in SCHEMA),  # null where a place is left empty
+        *(pa.field(each.name, each.type) for each in SCHEMA),  # null if a place stays empty
         pa.field("key", pa.int64()),
     ]
 )
@@ -176,17 +179,17 @@ def found_table(found: Iterable[Found]) -> pa.Table:
     return pa.table(arrays, schema=FOUND)
 
 
-# What settling knows of an example that a slot has found; `cell` is a number of `Partition`.
+# The record of an example for settling; `cell` is the number of a cell in `Partition`.
 RECORD = np.dtype(
     [("key", "i8"), ("unit", "i4"), ("place", "i4"), ("attempt", "i4"), ("cell", "i4")]
 )
 
-# Records in memory at a time.
+# The number of records in memory at a time.
 RECORDS = 100_000
 
 
 def records(tables: Iterable[pa.Table]) -> np.ndarray:
-    """Return the records (N,) of what was drawn, in order of their keys, then of slots."""
+    """Return the records (N,) of drawn examples, in order of their keys, then of slots."""
     found = [np.empty(0, RECORD)]
     for table in tables:
         table = table.filter(pc.is_valid(table["key"]))
@@ -200,12 +203,12 @@ def records(tables: Iterable[pa.Table]) -> np.ndarray:
 class Settling:
     """The settling of a part of the cells in a round: which slot keeps a problem.
 
-    Of slots that drew the same problem the earliest keeps it. The others then draw again, in order,
-    each until it has a problem that nobody has; after one that finds none, its cell is given up.
+    If several slots drew the same problem, the earliest slot keeps it. The other slots draw again,
+    in order, until they have new problems. If a slot finds no new problem, its cell is exhausted.
 
     Attributes:
         seen: keys of all examples of the part.
-        held: how many examples the round gave, by number of the cell.
+        held: numbers of examples of the round, by number of the cell.
     """
 
     def __init__(
@@ -215,9 +218,9 @@ class Settling:
         self.seen, self.held = KeyTable(keys), Counter[int]()
 
     def changes(self, drawn: Sequence[np.ndarray]) -> Iterator[Found]:
-        """Yield listed examples, then what takes the place of drawn ones, in order of units.
+        """Yield listed examples, then replacements of drawn examples, in order of units.
 
-        drawn: the records of the part, those of a bucket in order of their keys.
+        drawn: the records of the part; for each bucket, an array in order of keys.
         """
         for listing in self._one.listings:
             if self._partition.part(listing.cell) == self._part:
@@ -238,7 +241,7 @@ class Settling:
             yield Found(listing.unit, place, 0, cell, self._drawer.given_up - before, None)
 
     def _losers(self, drawn: Sequence[np.ndarray]) -> np.ndarray:
-        """Return, in order of slots, the records whose key an earlier slot has; take the others."""
+        """Add new keys; return, in order of slots, the records with the key of an earlier slot."""
         keys, losers = [np.empty(0, np.int64)], [np.empty(0, RECORD)]
         for some in _merged(drawn):
             new = ~self.seen.hold(some["key"])
@@ -264,11 +267,13 @@ class Settling:
 
 
 def _merged(drawn: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
-    """Yield records in order of their keys, then of slots; some at a time.
+    """Yield records in order of their keys, then of slots, in pieces.
 
     drawn: arrays of records, each in order of keys.
     """
-    ranges = -(-sum(map(len, drawn)) // RECORDS)  # of equal widths: keys are hashes of 63 bits
+    ranges = -(
+        -sum(map(len, drawn)) // RECORDS
+    )  # ranges of equal widths: keys are hashes of 63 bits
     for number in range(ranges):
         ends = [min(2**63 * each // ranges, 2**63 - 1) for each in (number, number + 1)]
         some = []
