@@ -236,7 +236,7 @@ class Dataset(DataFolder[DataRecipe]):
         table = read_shard(path, columns)
         if table.num_rows != shard["examples"]:
             raise LogicgenError(
-                f"{path}: has {table.num_rows:,} rows, {self.file} says {shard['examples']:,}:"
+                f"{path}: has {table.num_rows:,} rows, but {shard['examples']:,} in {self.file}:"
                 " generate the data set again in an empty folder"
             )
         return table

@@ -68,7 +68,7 @@ def convert(task: str, source: Path, target: str, split: str = "train") -> int:
         raise LogicgenError(f"{out}: a target ends in .txt, in .jsonl, or in / for .cnf files")
     dimacs = source.suffix == ".cnf" or (folder and any(source.glob("*.cnf")))
     if (dimacs or kind == "/") and task != "propositional":
-        raise LogicgenError(f"DIMACS files hold propositional problems, not {task} ones")
+        raise LogicgenError(f"DIMACS files contain propositional problems, not problems of {task}")
     if dimacs:
         examples = read_dimacs(source, chosen)
     elif folder:
@@ -249,7 +249,7 @@ def read_dimacs(path: Path, task: Task) -> Iterator[Example]:
     """
     files = sorted(path.glob(f"*{SUFFIX}")) if os.path.isdir(path) else [path]
     if not files:
-        raise LogicgenError(f"{path}: neither a data set nor a folder with {SUFFIX} files")
+        raise LogicgenError(f"{path}: not a data set, and not a folder with {SUFFIX} files")
     for file in files:
         with reading(file):
             clauses = read_cnf(file.read_bytes(), str(file)).clauses

@@ -170,7 +170,7 @@ class DataFolder(ABC, Generic[RecipeType]):
         if differs:
             raise LogicgenError(
                 f"{folder}: holds a {cls.noun} of another {' and '.join(differs)}; choose another"
-                " folder with -o, or delete that one"
+                " folder with -o, or delete this folder"
             )
 
     @classmethod

@@ -290,8 +290,8 @@ class DataRecipe(Recipe):
             source = self.source(where)
         if self.names == "drawn" and not source.named:
             raise LogicgenError(
-                f'{where}: names: "drawn" is for tasks that draw some symbols more often than'
-                f' others, and {self.task} does not: give "shuffled"'
+                f'{where}: names: "drawn" is for tasks that draw symbols by frequency, and'
+                f' {self.task} does not: give "shuffled"'
             )
         for key, part in (("region", self.region), ("grid", self.grid)):
             with at(f"{where}: {key}"):

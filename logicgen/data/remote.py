@@ -104,8 +104,8 @@ class Upload:
             return True
         raise LogicgenError(
             f"{self.store.url}: process {found.get('process', '?')} on {found.get('host', '?')} has"
-            " begun to write there: wait for it, or run its own command again; if it is gone,"
-            f" delete {self.store.url}/{MARKER} and the unfinished files beside it"
+            " begun to write there. Wait for it, or run its command again. If that process is gone,"
+            f" delete {self.store.url}/{MARKER} and the unfinished files"
         )
 
     def begin(self, known: bool) -> None:
@@ -118,7 +118,7 @@ class Upload:
             return
         if not known and self.store.sizes():
             raise LogicgenError(
-                f"{self.store.url}: holds other things: choose another folder with -o"
+                f"{self.store.url}: has other content: choose another folder with -o"
             )
         self._record.unlink(missing_ok=True)
         self._sent.clear()
@@ -130,9 +130,8 @@ class Upload:
         if self.store.create(MARKER, content):  # although it exists
             self.store.remove(MARKER)
             raise LogicgenError(
-                f"{self.store.url}: this store puts files where there are some already, so that no"
-                " second writer is refused: generate into a local folder, then copy it there, the"
-                " description last"
+                f"{self.store.url}: this store overwrites existing files, so no second writer is"
+                " refused: generate into a local folder, then copy it there, the description last"
             )
 
     def abandon(self) -> None:
@@ -225,8 +224,8 @@ def fill(
         if str(work) not in str(error):
             raise
         raise LogicgenError(
-            f"{store.url}: data are made in a local folder first, in {cache()} or where"
-            f" LOGICGEN_CACHE says: {error}"
+            f"{store.url}: data are made in a local folder first ({cache()}, or set"
+            f" LOGICGEN_CACHE): {error}"
         ) from None
     return description
 
@@ -248,7 +247,7 @@ def local_copy(folder: str | os.PathLike[str], progress: Progress | None = None)
     else:
         raise LogicgenError(
             f"{store.url}: no finished data set or corpus there (no {Dataset.file}, no"
-            f" {Corpus.file}); the same logicgen generate command finishes one"
+            f" {Corpus.file}); run the same logicgen generate command again to finish it"
         )
     copy = _copy_of(store, content)
     path = copy / kind.file

@@ -57,9 +57,7 @@ class Store:
 
             self.fs, self.root = url_to_fs(self.url, use_listings_cache=False, **options)
         except (ImportError, ValueError) as error:
-            raise LogicgenError(
-                f"{url}: {error}; pip install 'logicgen[s3]' brings what s3:// needs"
-            ) from None
+            raise LogicgenError(f"{url}: {error}; s3:// needs pip install 'logicgen[s3]'") from None
         except Exception as error:
             raise self._failure(error) from None
 
@@ -126,7 +124,7 @@ class Store:
         target.parent.mkdir(parents=True, exist_ok=True)
         if self._tried(partial(self._get, name, target, digest), missing=False) is False:
             raise LogicgenError(
-                f"{self.url}/{name}: missing: the same logicgen generate command puts it there"
+                f"{self.url}/{name}: missing: run the same logicgen generate command to upload it"
                 " again"
             )
 
@@ -135,13 +133,13 @@ class Store:
         try:
             self.fs.get_file(self.path(name), str(part))
             if digest is not None and sha256(part) != digest:
-                raise ArrivalError(f"{name} is not what the description says")
+                raise ArrivalError(f"{name} has another checksum than in the description")
             os.replace(part, target)
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise LogicgenError(
                     f"{self.url}: its local copy does not fit on the disk of {target.parent}: make"
-                    " room, or set LOGICGEN_CACHE to a folder elsewhere; the same command goes on"
+                    " room, or set LOGICGEN_CACHE to a folder elsewhere, and run the command again"
                 ) from None
             raise
         finally:
@@ -168,11 +166,11 @@ class Store:
 
     def _failure(self, error: Exception) -> LogicgenError:
         """Return the error of a store in one line."""
-        advice = "the same command goes on"
+        advice = "run the same command again to continue"
         if isinstance(error, ArrivalError):
             advice = (
-                "the connection was cut, or it is damaged: delete it there, and the same logicgen"
-                " generate command puts it again"
+                "the connection was cut, or the file is damaged: delete it there, and run the same"
+                " logicgen generate command to upload it again"
             )
         elif isinstance(error, FileNotFoundError):
             advice = "the bucket has to exist; create it, or correct the URL"

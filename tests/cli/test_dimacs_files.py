@@ -147,7 +147,7 @@ def test_usage(small):
     refused(run("verify", file, "a=1"), "no line of literals")
     refused(run("verify", file, "s UNSATISFIABLE"), "no answer to check")
     refused(run("verify", "a", "a=1"), "--task")
-    refused(run("convert", "--task", "ltl", file, small / "x.jsonl"), "not ltl ones")
+    refused(run("convert", "--task", "ltl", file, small / "x.jsonl"), "not problems of ltl")
     refused(run("convert", "--task", "propositional", file, small / "x.txt"), "without an answer")
     assert {path.name for path in small.iterdir() if path.suffix != ".part"} == {
         "small.cnf",

@@ -271,7 +271,7 @@ def test_an_effort_is_the_same_everywhere(tmp_path):
     assert set(counts) == {"train", "test"}
     shard = tmp_path / "one" / "train" / "00000.parquet"
     assert given_up(shard) == counts["train"] > 0
-    assert "given up by a solver" in (tmp_path / "one" / "README.md").read_text()
+    assert "a solver gave up" in (tmp_path / "one" / "README.md").read_text()
     again = limited(tmp_path / "two", effort=6)
     assert again == (tmp_path / "one" / "dataset.json").read_bytes()
     # Interrupted, with one split made already: the counts are in its shards.
@@ -290,7 +290,7 @@ def test_where_nothing_is_given_up_nothing_is_said(tmp_path):
     assert "timeout" not in description["recipe"]
     assert all("given_up" not in split for split in description["splits"].values())
     assert given_up(tmp_path / "data" / "train" / "00000.parquet") == 0
-    assert "given up" not in (tmp_path / "data" / "README.md").read_text()
+    assert "gave up" not in (tmp_path / "data" / "README.md").read_text()
 
 
 def test_a_solver_without_witnesses_is_refused(tmp_path):

@@ -188,7 +188,7 @@ def test_a_url_is_filled_by_ray(cluster, tmp_path, monkeypatch):
     monkeypatch.setattr(ray_pool, "NamedTemporaryFile", lambda **_: elsewhere)
     with (
         engine("ray", cluster.address),
-        pytest.raises(LogicgenError, match=r"-2: .*LOGICGEN_CACHE says: .*does not see this"),
+        pytest.raises(LogicgenError, match=r"-2: .*LOGICGEN_CACHE\): .*does not see this"),
     ):
         fill(DataRecipe.model_validate(RECIPE), f"{url}-2", name="some")
 

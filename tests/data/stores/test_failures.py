@@ -51,7 +51,9 @@ def test_a_connection_that_never_holds(server, bucket, whole, monkeypatch):
 
     monkeypatch.setattr(Store, "_put", cut)
     monkeypatch.setattr(time, "sleep", lambda seconds: None)
-    with pytest.raises(LogicgenError, match=rf"^{url}: .*: the same command goes on$") as said:
+    with pytest.raises(
+        LogicgenError, match=rf"^{url}: .*: run the same command again to continue$"
+    ) as said:
         make(recipe(), url, name="some")
     assert "\n" not in str(said.value)
     fine[0] = True
@@ -89,7 +91,9 @@ def test_a_store_that_refuses(fault, server, bucket, whole, monkeypatch, tmp_pat
     line = str(said.value)
     assert line.startswith(f"{url}: ")
     assert "\n" not in line
-    wanted = "the same command goes on" if fault == "full" else "check the credentials"
+    wanted = (
+        "run the same command again to continue" if fault == "full" else "check the credentials"
+    )
     assert wanted in line, line
     bad[0] = False
     make(recipe(), url, name="some")
@@ -120,14 +124,16 @@ def test_what_the_store_has_lost_or_damaged(bucket, whole, cache):
     empty(cache)
     store, shard = Store(url), "train/00000.parquet"
     write(store, shard, b"x" * len(whole[Path(shard)]))
-    with pytest.raises(LogicgenError, match=r"00000.parquet is not what the description says"):
+    with pytest.raises(
+        LogicgenError, match=r"00000.parquet has another checksum than in the description"
+    ):
         load_dataset(url)
     write(store, shard, b"x")  # which the same command sees
     make(recipe(), url, name="some")
     check_whole(url, whole)
     empty(cache)
     store.remove(shard)
-    with pytest.raises(LogicgenError, match=r"00000.parquet: missing: the same logicgen generate"):
+    with pytest.raises(LogicgenError, match=r"00000.parquet: missing: run the same logicgen generate"):
         load_dataset(url)
     make(recipe(), url, name="some")  # as it says
     check_whole(url, whole)
@@ -157,5 +163,5 @@ def test_no_room_for_a_copy(bucket, cache, monkeypatch):
 def test_a_local_folder_that_cannot_be_written_names_the_variable(bucket, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("LOGICGEN_CACHE", str(tmp_path / "file"))
-    with pytest.raises(LogicgenError, match=r"^s3://.*LOGICGEN_CACHE says: .*cannot be written"):
+    with pytest.raises(LogicgenError, match=r"^s3://.*LOGICGEN_CACHE\): .*cannot be written"):
         make(recipe(), f"s3://{bucket}/some", name="some")

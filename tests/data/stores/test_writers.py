@@ -18,7 +18,7 @@ from tests.data.stores.scene import check_whole, empty, make_until, names, recip
 pytestmark = pytest.mark.store
 
 OTHER = {"token": "another", "host": "there", "process": 1}
-REFUSAL = r"process 1 on there has begun to write there: wait .* delete s3://.*/some/.begun.json"
+REFUSAL = r"process 1 on there has begun to write there. Wait .* delete s3://.*/some/.begun.json"
 
 
 @pytest.mark.parametrize("left", [json.dumps(OTHER), '{"half', "[]"])
@@ -43,7 +43,7 @@ def test_the_marker_of_another_writer_is_respected_until_it_is_deleted(left, buc
 def test_a_folder_with_other_things_is_left_alone(bucket):
     url = f"s3://{bucket}/other"
     write(Store(url), "letters.txt", b"dear")
-    with pytest.raises(LogicgenError, match="holds other things: choose another folder"):
+    with pytest.raises(LogicgenError, match="has other content: choose another folder"):
         make(recipe(), url, name="some")
     assert names(url) == ["letters.txt"]
 
@@ -81,7 +81,7 @@ def test_another_machine_is_refused_until_the_unfinished_files_are_deleted(bucke
     with pytest.raises(LogicgenError, match=r"process \d+ on .* has begun to write there"):
         make(recipe(), url, name="some")
     Store(url).remove(MARKER)
-    with pytest.raises(LogicgenError, match="holds other things"):
+    with pytest.raises(LogicgenError, match="has other content"):
         make(recipe(), url, name="some")
     Store(url).fs.rm(Store(url).root, recursive=True)
     make(recipe(), url, name="some")
@@ -150,6 +150,6 @@ def test_a_server_that_gives_no_reason_for_a_refused_put(bucket, monkeypatch, wh
 
 def test_a_store_without_conditional_puts(bucket, monkeypatch):
     monkeypatch.setattr(Store, "_create", lambda self, path, content: self.fs.pipe(path, content))
-    with pytest.raises(LogicgenError, match="puts files where there are some already"):
+    with pytest.raises(LogicgenError, match="overwrites existing files"):
         make(recipe(), f"s3://{bucket}/some", name="some")
     assert not names(f"s3://{bucket}/some")
