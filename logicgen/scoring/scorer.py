@@ -123,9 +123,9 @@ class Scorer:
         reasons: whether to look for a counterexample if an answer is wrong. This takes longer than
             the verdict.
 
-        No completion raises an error. A problem that does not parse raises FormatError. The first
-        score starts the helpers. They end with `close`, with the `with` block, or with the program.
-        Raises LogicgenError for an unknown task or an invalid setting.
+    No completion raises an error. A problem that does not parse raises FormatError. The first
+    score starts the helpers. They end with `close`, with the `with` block, or with the program.
+    Raises LogicgenError for an unknown task or an invalid setting.
     """
 
     def __init__(

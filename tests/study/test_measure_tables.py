@@ -262,7 +262,7 @@ def test_texts_have_no_keys(folder):
     study = SYMBOLS.format(folder=folder).replace("automaton.toml", "text.toml")
     (folder / "none.toml").write_text(study, encoding="utf-8")
     result = run("study", folder / "none.toml", "-o", folder / "none")
-    refused(result, "measure symbols: data of the task text have no keys: give data of the task cipher")
+    refused(result, "measure symbols: data of the task text have no keys")
 
 
 def test_axes_with_the_names_of_results_have_columns_of_their_own(folder):
