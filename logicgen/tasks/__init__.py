@@ -1,4 +1,4 @@
-"""Tasks, one file each: they draw, answer, write and judge problems, or make corpora."""
+"""Tasks that draw, answer, write and judge problems, and tasks that make corpora."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TASKS = {
     "permutation": "logicgen.tasks.permutation:Permutation",
     "propositional": "logicgen.tasks.propositional:Propositional",
 }
-"""The shipped tasks by name, as `module:class`; imported when they are first asked for."""
+"""The shipped tasks by name, as `module:class`. A task is imported at its first use."""
 
 CORPORA = {
     "automaton": "logicgen.tasks.automaton_strings:TASK",
@@ -44,12 +44,12 @@ CORPORA = {
     "production": "logicgen.tasks.grammar_sentences:TASK",
     "text": "logicgen.tasks.text:TASK",
 }
-"""Every corpus task, likewise: sequences to be modelled, without questions and answers."""
+"""The corpus tasks by name, as `module:class`: sequences to be modeled, without answers."""
 
 
 @cache
 def task_plugins() -> dict[str, EntryPoint]:
-    """Return the tasks of other packages by name. None of them has the name of a shipped task."""
+    """Return the tasks of other packages by name, without those named like a shipped task."""
     found = plugins("logicgen.tasks")
     return {name: point for name, point in found.items() if name not in {*TASKS, *CORPORA}}
 
@@ -61,7 +61,7 @@ def task_names() -> list[str]:
 
 @cache
 def load_task(name: str) -> Task:
-    """Return the task called `name`. Raises LogicgenError for an unknown one."""
+    """Return the task of this name. Raises LogicgenError if it is unknown."""
     if name in CORPORA:
         raise LogicgenError(f"task {name} makes corpora, without problems and answers")
     if name in TASKS:
@@ -79,7 +79,7 @@ def _made(cls: Any) -> Task:
 
 @cache
 def load_corpus_task(name: str) -> CorpusTask:
-    """Return the corpus task called `name`. Raises LogicgenError for an unknown one."""
+    """Return the corpus task of this name. Raises LogicgenError if it is unknown."""
     if name not in CORPORA:
         raise LogicgenError(f"no corpus task is called {name!r}: {nearest(name, list(CORPORA))}")
     task: CorpusTask = _load(CORPORA[name])
@@ -92,7 +92,7 @@ def _load(place: str) -> Any:
 
 
 def fitting_solver(task: str, solver: str | None) -> str | None:
-    """Check that a solver fits a task, return its name as given; raise LogicgenError if not."""
+    """Return the name of the solver. Raises LogicgenError if it does not fit the task."""
     chosen = load_task(task)
     if chosen.logic is not None:
         load_solver(solver or str(chosen.solver), chosen.logic)

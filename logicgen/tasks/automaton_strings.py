@@ -1,8 +1,8 @@
-"""Strings of a weighted automaton, in which the probability of every string is known.
+"""Strings of a weighted automaton. The probability of every string is known.
 
-The automaton is given as a file (`docs/automata.md`) or drawn at random. Every row is one string
-from its beginning, cut at the row's length: the automaton gives its exact probability. Strings of
-many automata together are for models that are to read those of automata they have never met.
+The automaton is read from a file (`docs/automata.md`) or drawn at random. Every row is a string
+from its beginning, cut at the row's length. Strings of many automata together train models that can
+read strings of automata they have never seen.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from logicgen.tokens import END, Tokens, symbol_name
 
 AUTOMATON = "automaton.toml"
 
-# Limits of an automaton drawn at random: its file takes some fifty bytes for each transition, and
-# equations of as many unknowns as states are solved some fifty times. Symbols are matrices.
+# Limits of a random automaton. Its file takes about 50 bytes for each transition. Systems of
+# equations with one unknown per state are solved about 50 times. Each symbol is a matrix.
 MOST_TRANSITIONS = 200_000
 MOST_STATES = 2_000
 MOST_SYMBOLS = 2_000
@@ -33,20 +33,20 @@ MOST_AUTOMATA = 10_000
 
 
 class AutomatonSettings(RowSettings):
-    """Keys of `[corpus]` beside those of rows."""
+    """Keys of `[corpus]`, in addition to the keys for rows."""
 
-    file: str | None = None  # path of an automaton; without it one is drawn, as the other keys say
+    file: str | None = None  # path of an automaton; if missing, it is drawn by the other keys
     # symbols, states, branching, concentration: as in `automata.random_automaton`
     symbols: Annotated[int, Field(ge=1, le=MOST_SYMBOLS)] | None = None
     states: Annotated[int, Field(ge=1, le=MOST_STATES)] | None = None
     # Mean length of the strings, in symbols
     expected_length: Annotated[float, Field(ge=1e-9, lt=1e9)] | None = None
     branching: Positive = 1
-    # With less than this, too many weights are rounded to 0
+    # With a smaller value, too many weights are rounded to 0
     concentration: Annotated[float, Field(ge=0.01, le=1e9)] = 1.0
-    # Number of the automaton among those that these keys can give
+    # Number of the automaton among those that these keys can produce
     draw: Annotated[int, Field(ge=0)] = 0
-    # How many automata, this draw and those that follow: each string is one of any of them
+    # The number of automata: `draw`, `draw` + 1 and so on; each string comes from a random one
     automata: Annotated[int, Field(ge=1, le=MOST_AUTOMATA)] = 1
 
     @model_validator(mode="after")
@@ -54,7 +54,7 @@ class AutomatonSettings(RowSettings):
         random = {"symbols", "states", "expected_length", "branching", "concentration", "draw"}
         random |= {"automata"}
         if self.file is not None and (given := random & self.model_fields_set):
-            raise ValueError(f"file is an automaton, and {min(given)} draws one: leave one out")
+            raise ValueError(f"file is an automaton, and {min(given)} draws another: leave one out")
         if self.file is None:
             for key in ("symbols", "states", "expected_length"):
                 if getattr(self, key) is None:
@@ -66,12 +66,12 @@ class AutomatonSettings(RowSettings):
             if transitions > MOST_TRANSITIONS:
                 raise ValueError(
                     f"symbols x states x branching x automata is {transitions:,} transitions;"
-                    f" {MOST_TRANSITIONS:,} are allowed: lower one"
+                    f" {MOST_TRANSITIONS:,} are allowed: lower one of them"
                 )
         return self
 
     def automaton(self, number: int = 0) -> Automaton:
-        """Return an automaton, locally normalised; raise LogicgenError for a faulty file."""
+        """Return an automaton, locally normalized. Raises LogicgenError for a faulty file."""
         if self.file is not None:
             automaton = normalise(read_automaton(Path(self.file)))
             for symbol in automaton.symbols:

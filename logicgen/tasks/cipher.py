@@ -1,15 +1,16 @@
-"""Substitution ciphers: rows of text, each with its characters exchanged by a key of its own.
+"""Substitution ciphers: rows of text; each row has its characters exchanged by its own key.
 
 A key is a permutation of all tokens that are characters, or of a `share` of them that is chosen for
-each row; `<end>` and `<other>` stay. Token t of the text is written `keys[i, t]` in row i.
+each row. `<end>` and `<other>` stay. Token t of the text is written `keys[i, t]` in row i.
 
-The control beside it is not one-to-one: every occurrence of a chosen character is written as one of
-the chosen characters, drawn uniformly and independently of all others, perhaps itself. What stood
-there cannot be found from the symbol, only guessed from the text around. So a model that does
-better where ciphers are one-to-one deciphers them. The plain text is stored instead of keys.
+The control (`one_to_one = false`) does not use a permutation. It writes every occurrence of a
+chosen character as a random chosen character, perhaps itself, independently of all others. So the
+original character cannot be found from the symbol, but only guessed from its context. If a model
+does better on the ciphers than on the control, it deciphers them. The control stores the plain text
+instead of keys.
 
-Source: Huang et al., Lexinvariant Language Models (NeurIPS 2023); of the share and the control:
-Fang et al., ICL Ciphers (EMNLP 2025), who do it to words of prompts.
+Source: Huang et al., Lexinvariant Language Models (NeurIPS 2023). The share and the control come
+from Fang et al., ICL Ciphers (EMNLP 2025), who replace words of prompts.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ STAYING = 2  # <end> and <other>
 
 
 class CipherSettings(RowSettings):
-    """Keys of `[corpus]` beside those of rows; `text` is a table like that of the task `text`."""
+    """Keys of `[corpus]`, in addition to the keys for rows. `text` is as in the task `text`."""
 
     text: TextSettings
-    share: Annotated[float, Field(gt=0, le=1)] = 1.0  # of the characters, that are exchanged
-    one_to_one: bool = True  # if not, each occurrence of these is written as any of them
+    share: Annotated[float, Field(gt=0, le=1)] = 1.0  # share of the characters that are exchanged
+    one_to_one: bool = True  # if false, each occurrence is written as a random chosen character
 
     @model_validator(mode="after")
     def _of_characters(self) -> CipherSettings:
@@ -46,7 +47,7 @@ class CipherSettings(RowSettings):
 class CipherSource(RowSource):
     """Rows from random places of a split of the text, and random keys.
 
-    The splits are those of the task `text`, so that its models have seen no test row.
+    The splits are the same as in the task `text`, so its models have seen no test row.
     """
 
     def __init__(self, settings: CipherSettings, seed: int) -> None:
@@ -60,20 +61,20 @@ class CipherSource(RowSource):
         return self._text.tokens
 
     def numbers_of_row(self) -> int:
-        """Return the numbers of a row, and of its key or its plain text."""
+        """Return the number of values in a row together with its key or its plain text."""
         return self._length + (len(self.tokens) if self._one_to_one else self._length)
 
     def drawn(self, rng: np.random.Generator, rows: int, split: str, number: int) -> Part:
         """Return `tokens`, (rows, length), enciphered, and `keys`, (rows, V), or `plain`.
 
-        Raises LogicgenError where the split has no text, or less than a row takes, or too few
+        Raises LogicgenError if the split has no text or is shorter than a row, or if too few
         characters would be exchanged.
         """
         length, available = self._length, self._text.parts(split)
         if not available:
             raise LogicgenError(f"the text has no {split} part; give more text, or another seed")
-        # Rows of one part come from one part of the text, in turn: a corpus does not fit into
-        # memory.
+        # All rows of a part come from one part of the text, because a corpus may not fit into
+        # memory. The parts of the text are used in turn.
         text = self._text.part(split, number % available)[TOKENS]
         if len(text) < length:
             raise LogicgenError(
@@ -88,7 +89,7 @@ class CipherSource(RowSource):
             np.put_along_axis(keys, chosen, rng.permuted(chosen, axis=1), axis=1)
             return {TOKENS: np.take_along_axis(keys, plain, axis=1), KEYS: keys}
         drawn = rng.integers(chosen.shape[1], size=plain.shape)
-        np.put_along_axis(keys, chosen, -1, axis=1)  # what is written as any of them
+        np.put_along_axis(keys, chosen, -1, axis=1)  # -1 marks the characters to replace
         written = np.take_along_axis(keys, plain, axis=1)
         any_of_them = np.take_along_axis(chosen, drawn, axis=1)
         return {TOKENS: np.where(written < 0, any_of_them, written), PLAIN: plain}
@@ -102,8 +103,8 @@ class CipherSource(RowSource):
         number = round(self._share * characters)
         if number < 2:
             raise LogicgenError(
-                f"corpus.share: {self._share} of {characters} characters is {number}, and two at"
-                " least can be exchanged: raise it"
+                f"corpus.share: {self._share} of {characters} characters is {number}, but at least"
+                " two must be exchanged: raise it"
             )
         return np.sort(rng.permuted(chosen, axis=1)[:, :number], axis=1)
 

@@ -1,9 +1,9 @@
 """Random satisfiable sets of clauses, SR(n).
 
-Clauses over n variables are added until the set is unsatisfiable; then one literal of the last one
-is flipped. The result is satisfiable (every model of the others makes the last clause false, so it
-makes the flipped literal true) and one literal away from a set that is not, so that no statistic of
-it gives the answer away.
+Random clauses over n variables are added until the set is unsatisfiable. Then one literal of the
+last clause is flipped. This makes the set satisfiable: every model of the other clauses makes the
+last clause false, so it makes the flipped literal true. The set differs from an unsatisfiable set
+in one literal only, so no statistic of the set reveals whether it is satisfiable.
 
 Source: Selsam et al., Learning a SAT Solver from Single-Bit Supervision (ICLR 2019).
 """
@@ -21,24 +21,24 @@ from logicgen.syntax.clauses import Clause, formula_of
 from logicgen.tasks.task import Cell, Draw, Source
 from logicgen.tokens import symbol_name
 
-# A clause has 1 + Bernoulli(LONGER) + Geometric(END) literals, the geometric part from 1 on: a
-# little over four in the mean, and few of two, which would make problems easy.
+# A clause has 1 + Bernoulli(LONGER) + Geometric(END) literals, where the geometric part is at least
+# 1. The mean is a little over four. Clauses of two literals are rare; they make problems easy.
 LONGER = 0.7
 END = 0.4
 
-# A problem's length is random. A cell is in reach if one problem in RARE has a length of it.
+# The length of a problem is random. A cell counts if at least one problem in RARE has its length.
 RARE = 50
 PILOT = 4 * RARE
 
-# Problems longer than a recipe can ask for are given up.
+# A problem that is longer than a recipe can request is abandoned.
 LONGEST = 10_000
 
-# With more variables than these no problem is that short: it takes about 40 tokens for each.
+# With more variables, no problem is short enough: each variable takes about 40 tokens.
 MOST_VARIABLES = 300
 
 
 def clause_length(rng: Random) -> int:
-    """Return a random number of literals for a clause, if there are as many variables."""
+    """Return a random number of literals for a clause. There may be fewer variables."""
     length = 2 + (rng.random() < LONGER)
     while rng.random() >= END:
         length += 1
@@ -46,22 +46,22 @@ def clause_length(rng: Random) -> int:
 
 
 def random_clauses(rng: Random, variables: int, longest: int = LONGEST) -> list[Clause] | None:
-    """Return a problem of SR(n): satisfiable, but not with the last clause's first literal flipped.
+    """Return a problem of SR(n). With the last clause's first literal flipped, it is unsatisfiable.
 
-    Variables are drawn without repetition, so that is a random one. None above `longest` tokens.
+    Variables are drawn without repetition. Returns None if the problem exceeds `longest` tokens.
     """
     numbers = range(1, variables + 1)
     model = list(numbers)
     clauses: list[Clause] = []
     with SatEngine() as engine:
-        tokens = -1  # every clause brings an & but the first
+        tokens = -1  # each clause but the first adds an &
         while tokens <= longest:
             drawn = rng.sample(numbers, min(variables, clause_length(rng)))
             clause = [number if rng.random() < 0.5 else -number for number in drawn]
             engine.add_clause(clause)
             clauses.append(clause)
             tokens += tokens_of(clause)
-            # The engine is asked only where the model it gave before fails.
+            # The engine is called only if its previous model does not satisfy the clause.
             if any(model[abs(literal) - 1] == literal for literal in clause):
                 continue
             if not engine.solve():
@@ -69,12 +69,12 @@ def random_clauses(rng: Random, variables: int, longest: int = LONGEST) -> list[
                 clause[0] = -clause[0]
                 return clauses if tokens <= longest else None
             known = engine.get_model()
-            model = [*known, *numbers[len(known) :]]  # variables without a clause have any value
+            model = [*known, *numbers[len(known) :]]  # other variables may have any value
     return None
 
 
 def tokens_of(clause: Clause) -> int:
-    """Return the length that a clause adds to a formula: literals, `!`, `|`, an `&` before it."""
+    """Return the tokens that a clause adds to a formula: literals, `!`, `|`, and one `&`."""
     return 2 * len(clause) + sum(literal < 0 for literal in clause)
 
 
@@ -98,9 +98,10 @@ class CNFSource(Source):
         return Draw(formula_of(clauses, names.__getitem__), symbols)
 
     def count(self, cell: Cell) -> Mapping[int, float]:
-        """Return infinity for each number of symbols with which a problem in 50 is in the cell.
+        """Return infinity for each number of symbols with which one problem in 50 is in the cell.
 
-        There are too many to count; the other ones would take too long to find, and count as none.
+        These problems are too many to be counted. Rarer problems would take too long to find, so
+        their numbers of symbols are left out.
         """
         symbols = self.symbols(cell)
         return {
@@ -124,7 +125,7 @@ class CNFSource(Source):
 
 @cache
 def _pilot(symbols: int) -> list[int]:
-    """Return the lengths of some problems, always the same."""
+    """Return the lengths of some problems, the same at each call."""
     rng = Random(f"SR({symbols})")
     drawn = (random_clauses(rng, symbols) for _ in range(PILOT))
     return [sum(map(tokens_of, clauses)) - 1 for clauses in drawn if clauses is not None]

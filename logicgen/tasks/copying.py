@@ -1,8 +1,8 @@
 """Copying with extendable vocabulary: given a string of symbols, predict the same string.
 
-It is the simplest task that shows whether a model handles symbols it never saw. A cell's `symbols`
-is the number of symbols the string is drawn from: a string of 20 cannot show 160 different ones,
-but a model that copies it has to tell it from all strings over 160.
+It is the simplest task that shows whether a model handles symbols that it has never seen. A cell's
+`symbols` is the size of the alphabet. A string of 20 tokens cannot contain 160 different symbols,
+but its model must distinguish it from all strings over the 160 symbols.
 
 Source: Işık, Cinbiş, Aydın Göl, Interchangeable Token Embeddings (ICML 2025).
 """
@@ -24,7 +24,7 @@ from logicgen.tokens import symbol_name
 
 Letters = tuple[str, ...]
 
-# Longer strings over two letters or more are not counted: there are more than 2^127.
+# Longer strings over two or more letters are not counted: they are more than 2^127.
 MANY_LETTERS = 128
 
 
@@ -32,7 +32,7 @@ class LettersSource(Source):
     """Strings whose letters are drawn uniformly from a cell's symbols."""
 
     def __init__(self, symbols: tuple[int, int]) -> None:
-        # A string has at least one letter, whatever the range says.
+        # A string has at least one letter, even if the range begins at 0.
         super().__init__((max(1, symbols[0]), max(1, symbols[1])))
 
     def sample(self, rng: Random, cell: Cell) -> Draw:

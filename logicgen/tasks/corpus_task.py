@@ -1,11 +1,11 @@
-"""The contract of a corpus task: sequences of tokens to be modelled, without questions and answers.
+"""The contract of a corpus task: sequences of tokens to be modeled, without questions and answers.
 
-A corpus is made in parts, each of which follows from the settings and its number alone. So it can
-be larger than memory, and its making can be resumed after an interruption. A part is a few arrays
-by name; `tokens` is always one of them:
+A corpus is made in parts. Each part depends only on the settings and its number. So a corpus can be
+larger than memory, and its making can be resumed after an interruption. A part consists of a few
+named arrays. `tokens` is always one of them. Its shape is:
 
-- (N,) where documents are written one after another, each ended by `<end>`;
-- (N, length) where every row is a sequence of its own. `<end>` fills a row that ends before.
+- (N,) if documents are written one after another, each ended by `<end>`.
+- (N, length) if every row is a separate sequence. `<end>` fills up shorter sequences.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pydantic import Field, model_validator
 from logicgen.tasks.task import Settings
 from logicgen.tokens import Tokens
 
-# Rows are made one part after another, but numbers beyond are slips of the pen.
+# The most rows. A larger number is probably a mistake.
 MOST_ROWS = 1_000_000_000
 Count = Annotated[int, Field(strict=True, ge=0, le=MOST_ROWS)]
 
@@ -30,12 +30,12 @@ CORPUS_SPLITS = ("train", "validation", "test")
 
 Part = dict[str, np.ndarray]
 
-# Tokens in a part of a corpus of rows.
+# The number of tokens in a part of a corpus of rows.
 PART = 1 << 22
 
 
 class RowCounts(Settings):
-    """The numbers of rows in the splits of a corpus whose rows are sequences of their own."""
+    """The numbers of rows in the splits of a corpus in which every row is a separate sequence."""
 
     train: Count = 0
     validation: Count = 0
@@ -48,30 +48,30 @@ class RowCounts(Settings):
         return self
 
     def parts(self, split: str, length: int) -> Sequence[int]:
-        """Return the first row of each part of a split, where a row has `length` tokens."""
+        """Return the number of the first row of each part, if a row has `length` tokens."""
         return range(0, getattr(self, split), rows_of_part(length))
 
 
 def rows_of_part(length: int) -> int:
-    """Return how many rows of so many tokens make a part; the last one has what is left."""
+    """Return the rows of a part, if a row has `length` tokens. The last part may be shorter."""
     return max(1, PART // length)
 
 
 class RowSettings(RowCounts):
-    """The numbers of rows, and their `length` in tokens, where that can be chosen."""
+    """The numbers of rows, and their `length` in tokens."""
 
     length: Annotated[int, Field(ge=2, le=1_000_000)]
 
 
 class CorpusSource(ABC):
-    """A corpus that can be made, part by part."""
+    """A corpus that can be made in parts."""
 
-    tokens: Tokens  # the tokens that it consists of
-    # Versions and the like of what it was made from, for the corpus's description
+    tokens: Tokens  # the tokens of the corpus
+    # The versions of the sources and similar facts, for the description of the corpus
     facts: Mapping[str, str]
-    digest: str  # a text that changes when the corpus is made from something else
+    digest: str  # a text that changes if the sources of the corpus change
     files: Mapping[str, str]  # further files of the corpus, as text by file name
-    counted = "rows"  # what `extent` counts
+    counted = "rows"  # the unit of the first number of `extent`
 
     @abstractmethod
     def parts(self, split: str) -> int:
@@ -83,11 +83,11 @@ class CorpusSource(ABC):
 
     @abstractmethod
     def extent(self) -> tuple[int, int, int]:
-        """Return the rows, the numbers in all arrays, and those in the arrays of one part."""
+        """Return the rows, the values in all arrays, and the values in the arrays of one part."""
 
 
 class RowSource(CorpusSource):
-    """Random rows of `length` tokens; those of part n of a split follow from seed, split and n."""
+    """Random rows of `length` tokens. Part n of a split depends on the seed, the split and n."""
 
     def __init__(self, counts: RowCounts, length: int, seed: int) -> None:
         self._counts, self._length, self._seed = counts, length, seed
@@ -97,7 +97,7 @@ class RowSource(CorpusSource):
         return len(self._counts.parts(split, self._length))
 
     def part(self, split: str, number: int) -> Part:
-        """Return the arrays of one part, of which `tokens` is (rows, length)."""
+        """Return the arrays of one part. `tokens` has the shape (rows, length)."""
         first, all_rows = self._counts.parts(split, self._length)[number], self._rows[split]
         rows = min(rows_of_part(self._length), all_rows - first)
         rng = np.random.default_rng((self._seed, CORPUS_SPLITS.index(split), number))
@@ -109,20 +109,20 @@ class RowSource(CorpusSource):
         return rows, rows * row, min(largest, rows_of_part(self._length)) * row
 
     def numbers_of_row(self) -> int:
-        """Return the numbers that all arrays have for one row."""
+        """Return the number of values that all arrays have for one row."""
         return self._length
 
     @abstractmethod
     def drawn(self, rng: np.random.Generator, rows: int, split: str, number: int) -> Part:
-        """Return the arrays of part `number` of a split, with so many rows."""
+        """Return the arrays of part `number` of a split, with this number of rows."""
 
 
 @dataclass(frozen=True)
 class CorpusTask:
-    """A kind of corpora."""
+    """A kind of corpus."""
 
     name: str  # the name in recipes
     about: str  # one line for `logicgen list tasks`
     Settings: type[Settings]  # the keys of `[corpus]`
-    # Makes the source of settings and a seed. Raises LogicgenError for an empty corpus
+    # Makes the source from settings and a seed. Raises LogicgenError for an empty corpus
     source: Callable[[Any, int], CorpusSource]

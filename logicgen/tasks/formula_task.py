@@ -1,4 +1,4 @@
-"""Tasks whose problems are formulas of one language: random ones of exact length."""
+"""Tasks with formulas of one language as problems: random formulas of exact length."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ CONNECTIVES = (
     " if; 1 is true and 0 is false."
 )
 POLISH = " The formula is written in Polish notation: each operator stands before its operands."
-"""What prompts say of the notation of formulas, and what they add if it is prefix notation."""
+"""The description of the notation in prompts, and an addition for prefix notation."""
 
-# Sums and products of weights are exact, so their digits cost time.
+# Sums and products of weights are exact, so many digits would take time.
 LEAST_WEIGHT, MOST_WEIGHT = 1e-9, 1e9
 Weight = Annotated[float, Field(ge=0, le=MOST_WEIGHT), AfterValidator(_sane)]
 
@@ -45,7 +45,7 @@ class FormulaSettings(Settings):
     """Keys of `[problem]` for random formulas.
 
     Attributes:
-        of_all_sources: keys that go with formulas of any source.
+        of_all_sources: keys that are valid with every source.
     """
 
     of_all_sources: ClassVar[frozenset[str]] = frozenset({"source"})
@@ -57,7 +57,7 @@ class FormulaSettings(Settings):
     # `tree` draws the root operator by weight and splits the length uniformly; `uniform` makes
     # every formula of a length equally likely (times its tokens' weights)
     distribution: Literal["tree", "uniform"] = "tree"
-    source: str = "random"  # formulas, by these keys; each task has another one without keys
+    source: str = "random"  # `random` uses these keys; each task has one more source, without keys
 
     @model_validator(mode="after")
     def _only_random_has_keys(self) -> Self:
@@ -68,7 +68,7 @@ class FormulaSettings(Settings):
 
 
 class FormulaSource(Source):
-    """Formulas of exact length, with an exact number of symbols where a cell asks for it."""
+    """Formulas of exact length, with an exact number of symbols if a cell has one."""
 
     def __init__(
         self, language: FormulaLanguage, settings: FormulaSettings, symbols: tuple[int, int]
@@ -97,7 +97,7 @@ class FormulaSource(Source):
         )
 
     def _occurring(self, cell: Cell) -> range:
-        """Return the numbers of symbols of the cell without those that no formula can have."""
+        """Return the numbers of symbols of the cell that formulas of its length can have."""
         symbols = self.symbols(cell)
         return range(symbols.start, min(symbols.stop, most_symbols(cell.length) + 1))
 
@@ -108,12 +108,12 @@ class FormulaSource(Source):
 
 
 class FormulaTask(Task):
-    """A task whose problems are formulas of the grammar called `logic`, answered by a solver."""
+    """A task whose problems are formulas of the grammar `logic`, answered by a solver."""
 
     distinct: ClassVar = "alpha"
     solver: ClassVar[str]
     logic: ClassVar[str]
-    other_source: ClassVar[type[Source]]  # beside random formulas
+    other_source: ClassVar[type[Source]]  # the source in addition to random formulas
 
     def source(self, settings: FormulaSettings, symbols: tuple[int, int]) -> Source:
         if settings.source != "random":
@@ -132,9 +132,9 @@ class FormulaTask(Task):
         return self._solver(solver, problem).solve(problem)
 
     def check(self, problem: Formula, answer: Any, solver: str | None = None) -> Verdict:
-        """Return `correct` if all that the answer stands for satisfies the formula.
+        """Return `correct` if every word (or total assignment) of the answer satisfies the formula.
 
-        `invalid` if it stands for nothing. That there is no answer is checked by solving.
+        An answer without words is `invalid`. The answer `unsat` is checked by solving the problem.
         """
         chosen = self._solver(solver, problem)
         if isinstance(answer, NoAnswer):
@@ -154,12 +154,12 @@ class FormulaTask(Task):
                 return (
                     f"it allows {self.show(example)}, which falsifies {self.formulas.write(part)}"
                 )
-        return "not all that it allows satisfies the formula"
+        return "it also allows words that do not satisfy the formula"
 
     def explain(self, problem: Formula, answer: Any, verdict: Verdict) -> Explanation:
         found = Explanation(self.reason(problem, answer, verdict))
         wrong = verdict is Verdict.INCORRECT
-        if isinstance(answer, NoAnswer):  # what satisfies the formula all the same, if that is so
+        if isinstance(answer, NoAnswer):  # show a word that satisfies the formula, if it exists
             answer = self.solve(problem).witness if wrong else None
             wrong = False
         elif not (wrong or verdict.is_right):
@@ -182,28 +182,28 @@ class FormulaTask(Task):
         )
 
     def _falsifying(self, problem: Formula, answer: Any) -> Word | None:
-        """Return a word of an answer that falsifies the first conjunct that it can."""
+        """Return a word of the answer that falsifies a conjunct; try the conjuncts in order."""
         words = (self._falsifying_word(part, answer) for part in operands_of("&", problem))
         return next((word for word in words if word is not None), None)
 
     @abstractmethod
     def _contradiction(self, answer: Any) -> str:
-        """Say why an answer stands for nothing."""
+        """Return why an answer is contradictory."""
 
     @abstractmethod
     def _counterexample(self, problem: Formula, answer: Any) -> Any:
-        """Return something that an answer stands for and that falsifies a formula; None if none."""
+        """Return a part of an answer that falsifies a formula, or None."""
 
     @abstractmethod
     def _falsifying_word(self, problem: Formula, answer: Any) -> Word | None:
-        """Return such a thing as a word, with a value for every symbol."""
+        """Return a word of an answer that falsifies a formula, or None. All symbols have values."""
 
     def _any_word(self, answer: Any) -> Word | None:
-        """Return a word of a right answer; None where `_truth` tells more."""
+        """Return a word of a right answer, or None if `_truth` describes the answer better."""
         return None
 
     def _truth(self, problem: Formula, answer: Any) -> tuple[str, ...]:
-        """Return the truth of subformulas that a right answer gives them, in prefix order."""
+        """Return the truth values of subformulas under a right answer, in prefix order."""
         return ()
 
     @property

@@ -1,6 +1,6 @@
-"""Frequencies of symbols: all alike, as of the characters of English text, or by Zipf's law.
+"""Frequencies of symbols: equal, like characters of English text, or by Zipf's law.
 
-Symbol 0 is the most frequent one. With n symbols the n most frequent are drawn, by weight.
+Symbol 0 is the most frequent one. With n symbols, the n most frequent symbols are drawn by weight.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Literal
 
 FrequencyKind = Literal["uniform", "characters", "zipf"]
 
-# ASCII characters in `pydoc_data.topics` of Python 3.11.7, an English text that every Python
-# carries: those that occur, the most frequent first, and how often. Kept here, because the text
-# differs from Python to Python and data sets must not.
+# The characters and their counts in `pydoc_data.topics` of Python 3.11.7, an English text that is
+# part of every Python, the most frequent first. They are copied here because the text differs
+# between versions of Python, and data sets must not differ.
 _OCCURRING = (
     " etasniorl-c\nhdu\"mpfb_.gy*,=w()xv:T|k'j>I+A1E][qNPS0C3F2;zRM<4WOB~U{}DL5/6\\#7G8H%V!9^XY@KZ"
     "&?QJ"
@@ -32,15 +32,15 @@ _COUNTS = (
 # fmt: on
 
 CHARACTERS = _OCCURRING + "".join(c for c in map(chr, range(128)) if c not in _OCCURRING)
-"""The 128 ASCII characters; symbol number k of `characters` stands for character number k."""
+"""The 128 ASCII characters. Symbol number k of `characters` is character number k of this text."""
 
-# Drawing again until a symbol is none of those that are left out is faster than adding up the
-# others, unless nearly all is left out.
+# Excluded symbols are drawn again. This is faster than summing the weights of the other symbols,
+# unless nearly all symbols are excluded.
 TRIES = 16
 
 
 class Frequencies:
-    """Random symbols, by number, drawn by weight; there are at most `most`, None for any number."""
+    """Random symbols, by number, drawn by weight. There are at most `most`; None is no limit."""
 
     def __init__(self, kind: FrequencyKind) -> None:
         self.kind = kind
@@ -58,11 +58,11 @@ class Frequencies:
                 return 1 / (symbol + 1)
 
     def draw(self, rng: Random, symbols: int, without: Collection[int] = ()) -> int:
-        """Return a random one of the first `symbols` symbols by weight, none of `without`.
+        """Return a random symbol among the first `symbols`, by weight, but not in `without`.
 
-        Raises IndexError where that leaves none.
+        Raises IndexError if no symbol is left.
         """
-        # One list serves every number of symbols: a symbol's weight does not depend on it.
+        # One list serves any number of symbols: a symbol's weight does not depend on that number.
         sums = self._sums
         for symbol in range(len(sums), symbols):
             sums.append((sums[-1] if sums else 0) + self.weight(symbol))
@@ -73,20 +73,20 @@ class Frequencies:
         return self.among(rng, [symbol for symbol in range(symbols) if symbol not in without])
 
     def among(self, rng: Random, symbols: Sequence[int]) -> int:
-        """Return a random one of these symbols, in proportion to their weights."""
+        """Return one of these symbols at random, in proportion to their weights."""
         return rng.choices(symbols, [self.weight(symbol) for symbol in symbols])[0]
 
     def obstacle(self, symbols: int) -> str | None:
-        """Return why so many symbols cannot be drawn from; None if they can."""
+        """Return why this number of symbols is too large, or None if it is possible."""
         if self.most is None or symbols <= self.most:
             return None
         return (
-            f"problem.frequencies = {self.kind!r} knows {self.most} symbols, and there are "
+            f"problem.frequencies = {self.kind!r} has {self.most} symbols, fewer than "
             f"{symbols}: lower symbols, or draw by 'zipf'"
         )
 
 
 @cache
 def frequencies(kind: FrequencyKind) -> Frequencies:
-    """Return the frequencies of a kind, made once."""
+    """Return the frequencies of a kind (cached)."""
     return Frequencies(kind)

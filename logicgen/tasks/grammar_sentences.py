@@ -1,8 +1,8 @@
-"""Sentences of a grammar of productions, in which the probability of every sentence is known.
+"""Sentences of a grammar of productions. The probability of every sentence is known.
 
-The grammar stands in the recipe, in a file (`docs/inductive.md`), or is drawn at random. A row is
-`<start>` and the words of one sentence, filled up with `<end>` where others have more words. Beside
-the rows lie the grammar and the automaton that gives every sentence the same probability.
+The grammar is written in the recipe or in a file (`docs/inductive.md`), or drawn at random. A row
+is `<start>` and the words of one sentence, filled up with `<end>`. The data set also contains the
+grammar, and an automaton that gives every sentence the same probability as the grammar.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from logicgen.tokens import END, Tokens
 
 GRAMMAR = "grammar.toml"
 
-# Limits of a grammar drawn at random: its file takes some twenty bytes for each weight, and that of
-# its automaton seventy for each transition, from a unit by a word to a unit below.
+# Limits of a random grammar. Its file takes about 20 bytes for each weight. The file of its
+# automaton takes about 70 bytes for each transition, from a unit by a word to a unit below.
 MOST_WEIGHTS = 10_000_000
 MOST_TRANSITIONS = 500_000
 
 
 class GrammarSentencesSettings(RowCounts):
-    """Keys of `[corpus]` beside those of rows: `grammar`, `file`, or the keys to draw one with."""
+    """Keys of `[corpus]`, in addition to the keys for rows."""
 
     grammar: dict[str, Any] | None = None  # the tables of a grammar file
     file: str | None = None  # path of a grammar
@@ -41,7 +41,7 @@ class GrammarSentencesSettings(RowCounts):
     layers: Annotated[int, Field(ge=1, le=1_000)] | None = None
     concentration: Annotated[float, Field(ge=1e-9, le=1e9)] = 1.0
     own_words: bool = False
-    # Number of the grammar among those that these keys can give
+    # Number of the grammar among those that these keys can produce
     draw: Annotated[int, Field(ge=0)] = 0
 
     @model_validator(mode="after")
@@ -61,16 +61,18 @@ class GrammarSentencesSettings(RowCounts):
 
     def _check_size(self, words: int, width: int, layers: int) -> None:
         if words * width * layers > MOST_WEIGHTS:
-            raise ValueError(f"words x width x layers is more than {MOST_WEIGHTS:,}: lower one")
+            raise ValueError(
+                f"words x width x layers is more than {MOST_WEIGHTS:,}: lower one of them"
+            )
         said = words if self.own_words else words * width  # pairs of a unit of a layer and a word
         if (transitions := said * (width * (layers - 1) + 1)) > MOST_TRANSITIONS:
             raise ValueError(
                 f"words, width and layers make an automaton of {transitions:,} transitions;"
-                f" {MOST_TRANSITIONS:,} are allowed: lower one"
+                f" {MOST_TRANSITIONS:,} are allowed: lower one of them"
             )
 
     def made(self) -> Grammar:
-        """Return the grammar, read or drawn. Raises LogicgenError where it is not one."""
+        """Return the grammar, read or drawn. Raises LogicgenError if it is not a grammar."""
         if self.grammar is not None:
             return make_grammar(self.grammar, "corpus.grammar")
         if self.file is not None:

@@ -4,8 +4,8 @@
     decide(Item("a | b", "a=1")).verdict  # correct
 
 The function is called here or, as the setup of a pool (`processes/pool.py`), in worker processes.
-The limits of a pool, in seconds and bytes, depend on the machine. An effort does not: it limits the
-steps of each call of a solver. Only callers whose verdicts decide what is written give an effort.
+A pool has limits in seconds and bytes, which depend on the machine. An effort does not: it limits
+the steps of each call of a solver. An effort is used if the verdicts decide the contents of a file.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from logicgen.solvers import Solution, Status, Verdict
 from logicgen.tasks import Task, fitting_solver, load_task
 from logicgen.tasks.task import Explanation
 
-# Problems that a judge remembers, because a data set or a model often repeats a problem.
+# A judge caches this number of problems, because a data set or a model often repeats a problem.
 REMEMBERED = 16
 
 
-_UNKNOWN = Verdict.UNKNOWN  # Python looks members of an enumeration up slowly
+_UNKNOWN = Verdict.UNKNOWN  # cached, because Python looks up enumeration members slowly
 
 
 class Item(NamedTuple):
@@ -35,7 +35,7 @@ class Item(NamedTuple):
 
     Attributes:
         expected: a right answer in prefix notation; an equal answer is `exact`.
-        verdict: of the answer, if it is known; then the answer is not checked.
+        verdict: the verdict on the answer, if it is known. The answer is then not checked.
     """
 
     problem: str
@@ -46,16 +46,16 @@ class Item(NamedTuple):
 
 @dataclass(frozen=True)
 class Wants:
-    """The findings that a judge is asked for, and how it finds them.
+    """The findings that a judge has to return, and how it computes them.
 
     Attributes:
         verdict: on the answer of the item.
         solution: the canonical answer to the problem.
-        shown: the answer as people write it. Without a verdict this is the canonical answer.
+        shown: the answer in infix notation. Without a verdict this is the canonical answer.
         reason: why an answer is not right.
-        explanation: what a page shows of the answer, with the reason.
+        explanation: the parts of an answer's explanation on a page, with the reason.
         prefix: items are in prefix notation, as in data sets; otherwise in any notation.
-        effort: steps after which a solver gives up; None is no limit.
+        effort: steps after which a solver gives up. None is no limit.
     """
 
     verdict: bool = True
@@ -74,8 +74,8 @@ class Finding(NamedTuple):
     Attributes:
         verdict: `unknown` also if no verdict is wanted.
         reason: why the answer is not right, does not parse, or why its verdict is unknown.
-        picture: the answer drawn for a person; with the explanation.
-        error: of a problem that does not parse; nothing else is found then.
+        picture: the answer drawn for a person; part of the explanation.
+        error: the error of a problem that does not parse. There are no other findings then.
     """
 
     verdict: Verdict = _UNKNOWN
@@ -90,8 +90,8 @@ class Finding(NamedTuple):
 def judge(task: str | Task, wants: Wants) -> Callable[[Item], Finding]:
     """Return the function that judges an item.
 
-    Raises LogicgenError for an unknown task, and for a solver that does not fit it. The function
-    raises what a solver raises.
+    Raises LogicgenError for an unknown task, or a solver that does not fit it. The function
+    raises the errors of the solver.
     """
     chosen = load_task(task) if isinstance(task, str) else task
     fitting_solver(chosen.name, wants.solver)
@@ -145,7 +145,7 @@ def check(
             explanation = task.explain(problem, answer, verdict)
         except MemoryError:
             raise
-        except Exception as error:  # such as a verdict of another solver that ours contradicts
+        except Exception as error:  # for example, logicgen contradicts another solver's verdict
             explanation = Explanation(f"no explanation: {error}")
         reason, picture = explanation.reason, task.picture(answer)
     elif wants.reason and verdict in (Verdict.INCORRECT, Verdict.INVALID):
@@ -155,7 +155,7 @@ def check(
 
 
 def finding_of(result: Finding | Failure) -> Finding:
-    """Return what a pool found about an item: `unknown` with a reason if a limit was reached.
+    """Return the finding of a pool about an item: `unknown` with a reason if it hit a limit.
 
     Raises the error of a problem that does not parse.
     """
@@ -168,9 +168,9 @@ def finding_of(result: Finding | Failure) -> Finding:
 
 
 def solve(task: str, problem: str, solver: str | None, seconds: float | None) -> Solution:
-    """Return the canonical answer to a problem, `unknown` if reading and solving take longer.
+    """Return the canonical answer to a problem; `unknown` if reading and solving take longer.
 
-    Raises LogicgenError for an unknown task or solver, FormatError for what does not parse.
+    Raises LogicgenError for an unknown task or solver, FormatError for an unreadable problem.
     """
     wants = Wants(verdict=False, solution=True, solver=solver)
     solution = _judge_within(task, wants, Item(problem), seconds).solution
@@ -181,9 +181,9 @@ def solve(task: str, problem: str, solver: str | None, seconds: float | None) ->
 def verify(
     task: str, problem: str, answer: str, solver: str | None, seconds: float | None
 ) -> tuple[Verdict, str]:
-    """Return the verdict on an answer, and the reason if it does not parse or a limit was reached.
+    """Return the verdict on an answer, and the reason if it does not parse or hit a limit.
 
-    Raises as `solve` does for everything but the answer.
+    Raises the same errors as `solve`. An answer raises no error.
     """
     found = _judge_within(task, Wants(solver=solver), Item(problem, answer), seconds)
     return found.verdict, found.reason
@@ -191,7 +191,7 @@ def verify(
 
 def _judge_within(task: str, wants: Wants, item: Item, seconds: float | None) -> Finding:
     """Judge an item here or, if there is a limit, in a worker."""
-    decide = judge(task, wants)  # complain here, not in a worker
+    decide = judge(task, wants)  # raise errors in this process, not in a worker
     if seconds is None:
         return finding_of(decide(item))
     if not (isinstance(seconds, int | float) and seconds > 0):

@@ -14,16 +14,16 @@ from logicgen.solvers import Status
 from logicgen.solvers.registry import in_words
 from logicgen.tasks.judge import Item, Wants, judge
 
-# Lines per chunk: sending one costs little next to solving it, and results keep coming.
+# Lines per chunk: sending a chunk is cheap compared with solving it, and results come regularly.
 CHUNK = 256
 
-# Characters of a line that are read.
+# The most characters of a line that are read.
 LONGEST = 16_000_000
 
-# What goes on without a line break for so many bytes is no text, such as a device without an end.
+# After this number of bytes without a line break, the input is not text: perhaps an endless device.
 ENDLESS = 1 << 30
 
-# Verdict on a line that cannot be verified: no JSON, no answer, or a problem that does not parse.
+# The verdict on a line that cannot be verified: no JSON, no answer, or an unreadable problem.
 ERROR = "error"
 
 Row = dict[str, Any]
@@ -32,7 +32,7 @@ Row = dict[str, Any]
 def read_lines(source: str) -> Iterator[str]:
     """Return the lines of a file; `-` is standard input.
 
-    Of a line that is longer than `LONGEST`, only a little more is read.
+    A line that is longer than `LONGEST` is cut a little after it.
     Raises LogicgenError for a file that cannot be read, is not UTF-8, or has no line breaks.
     """
     with reading(source):
@@ -50,8 +50,8 @@ def read_lines(source: str) -> Iterator[str]:
                     size += len(rest)
                     if size > ENDLESS:
                         raise LogicgenError(
-                            f"{source}: line {number} goes on for more than {ENDLESS:,} bytes:"
-                            " this is no file with a problem on each line"
+                            f"{source}: line {number} is longer than {ENDLESS:,} bytes:"
+                            " this is not a file with a problem on each line"
                         )
                 yield _decoded(line, source, number, cut=rest is not line)
                 number += 1
@@ -61,7 +61,7 @@ def read_lines(source: str) -> Iterator[str]:
 
 def _decoded(line: bytes, source: str, number: int, cut: bool) -> str:
     try:
-        if cut:  # perhaps inside a character
+        if cut:  # perhaps within a character
             return line.decode("utf-8", "ignore")
         text = line.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:
@@ -75,7 +75,7 @@ def solve_lines(
 ) -> Iterator[Row]:
     """Yield each line's problem (plain, or JSON with `problem`) with `status` and `witness`.
 
-    A `reason` follows where there is one. Reading counts under the limits as solving does.
+    Adds a `reason` if it is known. Reading counts under the limits, too.
     Raises LogicgenError for an unknown task or solver.
     """
     return _mapped(task, lines, solver, False, workers, limits)
@@ -86,8 +86,8 @@ def verify_lines(
 ) -> Iterator[Row]:
     """Yield the fields of each JSON line with `problem` and `answer`, and its `verdict`.
 
-    The verdict is `error` if a line is no such JSON or its problem does not parse, and `invalid` if
-    its answer does not. A `reason` follows where there is one. Reading counts under the limits.
+    The verdict is `error` if the line is not such JSON or its problem does not parse, and `invalid`
+    if its answer does not parse. Adds a `reason` if it is known. Reading counts under the limits.
     Raises LogicgenError for an unknown task or solver.
     """
     return _mapped(task, lines, solver, True, workers, limits)
@@ -97,7 +97,7 @@ def _mapped(
     task: str, lines: Iterable[str], solver: str | None, verify: bool, workers: int, limits: Limits
 ) -> Iterator[Row]:
     asked = task, solver, verify
-    judge_line(*asked)  # complain here, not in a worker
+    judge_line(*asked)  # raise errors in this process, not in a worker
     sent: list[str] = []
 
     def remembered() -> Iterator[str]:
@@ -116,7 +116,7 @@ def _mapped(
 
 
 def judge_line(task: str, solver: str | None, verify: bool) -> Callable[[str], Row]:
-    """Return the function that verifies, or solves, one line."""
+    """Return the function that verifies or solves one line."""
     decide = judge(task, Wants(verify, solution=not verify, shown=not verify, solver=solver))
     wrong = ERROR if verify else Status.INVALID
 
@@ -130,10 +130,10 @@ def judge_line(task: str, solver: str | None, verify: bool) -> Callable[[str], R
         try:
             found = decide(item)
         except MemoryError:
-            raise  # a limit, which the worker reports
+            raise  # the worker reports the limit
         except LogicgenError as error:  # a problem beyond the solver's limits
             return {**row, **_undecided(verify, Status.UNKNOWN, str(error))}
-        except Exception as error:  # whatever a plugin raises, the other problems go on
+        except Exception as error:  # a plugin may raise any exception; continue with the next line
             reason = f"the solver failed: {in_words(error)}"
             return {**row, **_undecided(verify, Status.UNKNOWN, reason)}
         if found.error is not None:
@@ -153,12 +153,12 @@ def _undecided(verify: bool, status: str, reason: str) -> Row:
 
 
 def unread(line: str) -> Row:
-    """Return the row of a line that cannot be read: the line, or the beginning of a long one."""
+    """Return the row of a line that cannot be read: the line, or the beginning of a long line."""
     return {"problem": line if len(line) <= LONGEST else f"{line[:80]}..."}
 
 
 def _readable(line: str) -> Row:
-    """Return the fields of a line, or the line where it has none."""
+    """Return the fields of a line, or the line itself if it has no fields."""
     try:
         return fields_of(line)
     except LogicgenError:
@@ -166,10 +166,10 @@ def _readable(line: str) -> Row:
 
 
 def fields_of(line: str, json_only: bool = False) -> Row:
-    """Return the fields of a JSON line, or of a plain one.
+    """Return the fields of a JSON line, or of a plain line.
 
-    Raises LogicgenError for what is not strict JSON (`NaN` is not), and for a line that is too long
-    or nested too deeply.
+    Raises LogicgenError for a line that is not strict JSON (`NaN` is not), is too long, or is
+    nested too deeply.
     """
     if len(line) > LONGEST:
         raise LogicgenError(f"a line of more than {LONGEST:,} characters")
@@ -186,7 +186,7 @@ def fields_of(line: str, json_only: bool = False) -> Row:
 
 
 def text_of(row: Row, key: str) -> str:
-    """Return the text of a key. Raises LogicgenError where it is missing or no text."""
+    """Return the text of a key. Raises LogicgenError if it is missing or not a text."""
     value = row.get(key)
     if not isinstance(value, str):
         raise LogicgenError(f"key {key!r} is missing" if value is None else f"{key} is not a text")

@@ -1,9 +1,9 @@
-"""Look-up: given pairs of a key and its value, then keys, predict the values of these.
+"""Look-up: given pairs of a key and its value, then keys, predict the values of these keys.
 
 `a -> b c -> d e -> f c ->` is answered by `d`. A problem determines its answer if no key has two
-values and every key that is asked for is shown: exactly then there are mappings that fit all pairs,
-and all of them agree on the keys asked for. A cell's `symbols` is the number of symbols the problem
-is drawn from; its length is 3 for each pair, 1 for each key asked for, and 1.
+values and every queried key is shown. Exactly then some mapping fits all pairs, and all such
+mappings agree on the queries. A cell's `symbols` is the number of symbols that the problem is drawn
+from. Its length is 3 for each pair, plus 1 for each query, plus 1.
 
 Source: Huang et al., Lexinvariant Language Models (NeurIPS 2023).
 """
@@ -26,15 +26,15 @@ from logicgen.tasks.string_task import DeterminedSettings, DeterminedSource, Det
 from logicgen.tasks.task import Cell, Difficulty, Draw, Positive, Wording
 from logicgen.tokens import symbol_name
 
-# More problems than these are not counted, nor those of more pairs than these: two keys alone are
-# shown in 2^63 ways by 64 pairs.
+# The most problems, and the most pairs of a problem, that are counted. Two keys alone can be shown
+# in 2^63 ways by 64 pairs.
 MANY = 10**15
 MANY_PAIRS = 64
 
 
 @dataclass(frozen=True)
 class LookupProblem:
-    """The pairs that are shown, and the keys that are asked for; at least one."""
+    """The shown pairs, and the queried keys (at least one)."""
 
     pairs: tuple[tuple[str, str], ...]
     queries: tuple[str, ...]
@@ -57,13 +57,13 @@ class LookupProblem:
 class LookupSettings(DeterminedSettings):
     """Keys of `[problem]`."""
 
-    # How many different keys a problem has at most; as many as fit if not given
+    # The most different keys in a problem; as many as fit if not given
     keys: Positive | None = None
-    # How many different values a problem has at most; as many as fit if not given
+    # The most different values in a problem; as many as fit if not given
     values: Positive | None = None
     overlap: bool = False  # whether a symbol may be a key and a value in one problem
-    repeat: bool = True  # whether a key may be shown more than once, with the same value each time
-    queries: Positive = 1  # how many keys are asked for; one may be asked for more than once
+    repeat: bool = True  # whether a key may be shown several times, with the same value each time
+    queries: Positive = 1  # the number of queries; a key may be queried several times
 
     @model_validator(mode="after")
     def _fitting(self) -> LookupSettings:
@@ -72,19 +72,19 @@ class LookupSettings(DeterminedSettings):
         return self
 
     def room(self, keys: int, values: int) -> int:
-        """Return how many symbols it takes to draw so many different keys and values."""
+        """Return the number of symbols that these numbers of different keys and values need."""
         keys, values = self.keys or keys, self.values or values
         return max(keys, values) if self.overlap else keys + values
 
     def most_keys(self, symbols: int) -> int:
-        """Return how many different keys a problem over so many symbols has at most."""
+        """Return the largest number of different keys in a problem over `symbols` symbols."""
         return self.keys or (symbols if self.overlap else symbols - 1)  # one symbol must be a value
 
 
 class LookupSource(DeterminedSource):
-    """Pairs whose keys and values are drawn by frequency, queries drawn from the keys.
+    """Pairs with keys and values drawn by frequency, and queries drawn from the keys.
 
-    The first `keys` different keys that come up are the problem's keys, and likewise for values.
+    The first `keys` different symbols drawn as keys are the problem's keys. Values work alike.
     """
 
     step = 3
@@ -110,7 +110,7 @@ class LookupSource(DeterminedSource):
                 key = frequencies.draw(rng, symbols)
             else:
                 key = frequencies.among(rng, [*mapping])
-            mapping[key] = -1  # until all keys are known, which may not be values
+            mapping[key] = -1  # values follow when all keys are known, because they may not be keys
             shown.append(key)
         used: dict[int, None] = {}
         for key in mapping:
@@ -137,24 +137,25 @@ class LookupSource(DeterminedSource):
         return found
 
     def _sizes(self, cell: Cell) -> Iterator[tuple[int, int]]:
-        """Yield how many pairs and different keys the problems of a cell show."""
+        """Yield the numbers of pairs and of different keys that problems of a cell can have."""
         most = self.symbols(cell)[-1]
         for pairs in self.examples(cell):
             if self._room(pairs) <= most:
                 yield from ((pairs, keys) for keys in self._different_keys(pairs, most))
 
     def _few(self, keys: int, most: int) -> bool:
-        """Return whether there are few ways to show so many keys and values, however many pairs."""
+        """Return whether few problems have these numbers of keys and values, for any pairs."""
         settings = self._settings
         if settings.repeat:
             return keys == 1
         return settings.values == 1 or (not settings.overlap and most == keys + 1)
 
     def _count(self, pairs: int, keys: int, most: int) -> dict[int, int]:
-        """Return the number of problems with so many different keys, by number of distinct symbols.
+        """Return the number of problems with `keys` different keys, by number of distinct symbols.
 
-        Keys are told apart by their order; the partitions of the keys give them values. Of the
-        values `old` are keys themselves, and it matters which; the others are told apart by order.
+        Keys are distinguished by their order. A partition of the keys assigns values to them. If
+        `old` values are keys themselves, it matters which keys; other values are distinguished by
+        order.
         """
         settings = self._settings
         shown = stirling(pairs, keys) * keys**settings.queries
@@ -176,7 +177,7 @@ class LookupSource(DeterminedSource):
                         yield self._draw(shown, dict(enumerate(values)), list(asked), symbols)
 
     def _values(self, keys: int, most: int) -> Iterator[list[int]]:
-        """Yield the values of so many keys: keys, or further symbols in order of occurrence."""
+        """Yield the values of the keys: keys, or further symbols in order of occurrence."""
         old = range(keys if self._settings.overlap else 0)
         pending: list[tuple[list[int], int]] = [([], keys)]
         while pending:
@@ -214,7 +215,7 @@ class LookupSource(DeterminedSource):
         }
         helpful = " or ".join(remedy for remedy, helps in remedies.items() if helps)
         return (
-            f"{_some(keys, 'different key')} and {_some(values, 'different value')} take "
+            f"{_some(keys, 'different key')} and {_some(values, 'different value')} need "
             f"{_some(needed, 'symbol')}, and there are only {symbols}: {helpful}"
         )
 
@@ -232,7 +233,7 @@ def _some(count: int, thing: str) -> str:
 
 
 class Lookup(DeterminedTask):
-    """The task of look-up: pairs and keys in, the values of the keys out."""
+    """The task of look-up: the problem is pairs and keys, the answer is the values of the keys."""
 
     name: ClassVar = "lookup"
     about: ClassVar = "pairs of a key and a value, then keys -> the values of these keys"
@@ -258,7 +259,7 @@ class Lookup(DeterminedTask):
         return len(problem.queries)
 
     def solve(self, problem: LookupProblem, solver: str | None = None) -> Solution:
-        """Return the values of the keys that are asked for, or why they are not determined."""
+        """Return the values of the queried keys, or why they are not determined."""
         mapping: dict[str, str] = {}
         for key, value in problem.pairs:
             if mapping.setdefault(key, value) != value:
@@ -266,13 +267,12 @@ class Lookup(DeterminedTask):
         for key in problem.queries:
             if key not in mapping:
                 return Solution.unsat(
-                    f"more than one answer: {key} is asked for and never shown, so that any value "
-                    "fits"
+                    f"more than one answer: {key} is asked for and never shown, so any value fits"
                 )
         return Solution.sat(tuple(mapping[key] for key in problem.queries))
 
     def deciding(self, problem: LookupProblem) -> tuple[tuple[int, ...], ...]:
-        """Return, by key that is asked for, it and all pairs that show it; see `StringTask`."""
+        """Return, for each queried key, its token and all pairs that show it; see `StringTask`."""
         if self.solve(problem).witness is None:
             return ()
         shown: dict[str, list[int]] = {}

@@ -21,11 +21,24 @@ from logicgen.tasks.formula_task import CONNECTIVES, POLISH, FormulaSettings, Fo
 from logicgen.tasks.specification_patterns import PatternSource
 from logicgen.tasks.task import Difficulty, Wording
 
-_TEMPORAL = (
-    " X f: f holds at the next position. F f: f holds now or at some later position. G f: f holds"
-    " now and at all later positions. f U g: g holds now or later, and f at all positions before"
-    " that. f W g: f U g, or G f. f R g: g holds up to and including the first position where f"
-    " holds, or for ever if there is none. f M g: f R g, and f holds at some position."
+_TEMPORAL = "".join(
+    (
+        " X f: f holds at the next position.",
+        " F f: f holds now or at some later position.",
+        " G f: f holds now and at all later positions.",
+        " f U g: g holds now or later, and f at all positions before that.",
+        " f W g: f U g, or G f.",
+        " f R g: g holds up to and including the first position where f holds,",
+        " or for ever if there is none.",
+        " f M g: f R g, and f holds at some position.",
+    )
+)
+_TRACE = "".join(
+    (
+        "A trace says",
+        " what holds at each position, beginning with the first: positions are separated by semicolons,",
+        " and it ends with a part in braces that repeats for ever, such as `a & !b ; {c ; 1}`.",
+    )
 )
 _TEMPORAL_BINDING = (
     " !, X, F and G bind most tightly, then U, R, W and M, then &, then ^, then |, then -> and"
@@ -34,15 +47,15 @@ _TEMPORAL_BINDING = (
 
 
 class LTLSettings(FormulaSettings):
-    """Keys of `[problem]` as of propositional problems, with the operators of the literature."""
+    """Keys of `[problem]` for LTL. The default operators are those of the literature."""
 
     of_all_sources: ClassVar = frozenset({"source", "conjunctions"})
 
     # `random` formulas, by `operators` and `distribution`; or conjunctions of the published
     # specification `patterns`, over the core operators
     source: Literal["random", "patterns"] = "random"
-    # How a trace with several literals at a position is written: `& & a b c`, nested to the left,
-    # or `& a & b c`, which can be written from left to right without counting the literals before
+    # The order of several literals at a position of a trace: `left` writes `& & a b c`, `right`
+    # writes `& a & b c`, for which a model need not count the literals in advance
     conjunctions: Literal["left", "right"] = "left"
     # Weight of each operator, and of each constant that may occur
     operators: dict[str, Weight] = Field(
@@ -51,7 +64,7 @@ class LTLSettings(FormulaSettings):
 
 
 class LTL(FormulaTask):
-    """The task of LTL: formula in, symbolic trace out; right if all its words satisfy it."""
+    """The task of LTL. A symbolic trace is right if all its words satisfy the formula."""
 
     name: ClassVar = "ltl"
     about: ClassVar = "an LTL formula -> a symbolic trace all of whose words satisfy it"
@@ -64,9 +77,7 @@ class LTL(FormulaTask):
     wording: ClassVar = Wording(
         "Find a trace that satisfies a formula of linear temporal logic (LTL).",
         CONNECTIVES + _TEMPORAL,
-        "A trace says what holds at each position, beginning with the first: positions are"
-        " separated by semicolons, and it ends with a part in braces that repeats for ever, such as"
-        " `a & !b ; {c ; 1}`. A position is a formula without X, F, G, U, R, W and M; 1 means that"
+        _TRACE + " A position is a formula without X, F, G, U, R, W and M; 1 means that"
         " anything may hold there. Every sequence that fits the trace has to satisfy the formula,"
         " and no position may be contradictory. If no trace satisfies the formula, the answer is"
         " `unsat`.",
@@ -102,7 +113,7 @@ class LTL(FormulaTask):
     def same(self, answer: Trace | NoAnswer, other: Trace | NoAnswer) -> bool:
         """Return whether both have the same shape and equivalent formulas, position by position.
 
-        Not so where the effort of the task (`limited`) does not suffice to tell.
+        Returns False if the effort of the task (`limited`) does not suffice to compare them.
         """
         if answer == other:
             return True

@@ -1,25 +1,26 @@
 """Permutation: given demonstrations of a permutation, predict a sub-sequence permuted.
 
 `a b c > c a b ; d e f > f d e ; g h i >` is answered by `i g h`. A cell's `symbols` is the number
-of symbols the sub-sequences are drawn from. A problem with D demonstrations of a permutation of m
-positions has (m + 1)(2 D + 1) tokens. If d symbols are dropped, every output is that much shorter:
-`a b c > c a ; d e f >` is answered by `f d`. The rule is then a permutation after which the last d
-places are left out, that is a one-to-one map p of the m - d places of outputs to the m positions
-of inputs: place i shows what stands in position p(i). How many are dropped is seen in the
-demonstrations; without any, none is.
+of symbols that the sub-sequences are drawn from. A problem with D demonstrations of a permutation
+of m positions has (m + 1)(2 D + 1) tokens.
 
-When a problem determines its answer: Let x_j be the column of position j in the inputs, that is its
-symbols in all demonstrations, and y_i that of place i in the outputs. A rule p fits all
-demonstrations if and only if x_p(i) = y_i for all i. So place i may take exactly the positions
-whose columns equal y_i; these sets are equal for two places or have nothing in common. Hence
+If d symbols are dropped, every output has d symbols fewer: `a b c > c a ; d e f >` is answered by
+`f d`. The rule is then a permutation whose last d places are left out. It is a one-to-one map p
+from the m - d places of outputs to the m positions of inputs: place i shows the symbol at position
+p(i). The demonstrations show the number d. Without demonstrations, d is 0.
 
-- some rule fits if and only if no column is found more often in the outputs than in the inputs; and
-  then every way to give the places with a column different positions with that column is part of
-  one that fits;
-- all that fit answer alike if and only if positions whose equal columns are found in the outputs
-  hold equal symbols in the sub-sequence asked for: of two that do not, either may go to a place,
-  which shows one or the other. Positions whose columns are not found there are dropped, whatever
-  they hold.
+When does a problem determine its answer? Let x_j be the column of position j in the inputs: its
+symbols in all demonstrations. Let y_i be the column of place i in the outputs. A rule p fits all
+demonstrations if and only if x_p(i) = y_i for all i. So the candidates for place i are exactly the
+positions whose columns equal y_i. The candidates of two places are the same or disjoint. It
+follows:
+
+- A rule fits if and only if no column occurs more often in the outputs than in the inputs. Any
+  assignment of different candidates to places with the same column can then be extended to a rule.
+- Let C be the set of columns that occur in the outputs. All rules that fit give the same answer if
+  and only if positions with the same column in C hold the same symbol in the query. If two such
+  positions hold different symbols, one rule shows the first symbol and another rule the second.
+  Positions with other columns are dropped, so their symbols do not matter.
 
 Source: Huang et al., Lexinvariant Language Models (NeurIPS 2023).
 """
@@ -41,14 +42,14 @@ from logicgen.tasks.string_task import DeterminedSettings, DeterminedSource, Det
 from logicgen.tasks.task import Cell, Difficulty, Draw, Positive, Wording
 from logicgen.tokens import symbol_name
 
-# Inputs of more symbols than these, two different ones or more, are not counted: they are at least
-# 2^32, whatever the settings.
+# The largest inputs that are counted. Longer inputs over two or more symbols have at least 2^32
+# values, for any settings.
 MANY_PLACES = 64
 
 
 @dataclass(frozen=True)
 class PermutationProblem:
-    """Pairs of an input and its output, and the input that is asked for."""
+    """Pairs of an input and its output, and the query: an input whose output is wanted."""
 
     demonstrations: tuple[tuple[Symbols, Symbols], ...]
     query: Symbols
@@ -72,10 +73,11 @@ class PermutationProblem:
 class PermutationSettings(DeterminedSettings):
     """Keys of `[problem]`."""
 
-    size: Positive = 3  # how many positions are permuted
-    # Whether a sub-sequence may hold a symbol twice. If not, one demonstration is enough
+    size: Positive = 3  # the number of positions that are permuted
+    # Whether a symbol may occur twice in a sub-sequence. If not, one demonstration is enough
     repeat: bool = True
-    dropped: Annotated[int, Field(strict=True, ge=0)] = 0  # how many symbols outputs leave out
+    # How many symbols each output leaves out
+    dropped: Annotated[int, Field(strict=True, ge=0)] = 0
 
     @model_validator(mode="after")
     def _something_left(self) -> PermutationSettings:
@@ -94,7 +96,7 @@ class PermutationSettings(DeterminedSettings):
 class PermutationSource(DeterminedSource):
     """Sub-sequences with symbols drawn by frequency, and a rule; all rules are equally likely.
 
-    Problems that do not determine their answer are among them; no data set holds these.
+    Some of these problems do not determine their answer; data sets leave them out.
     """
 
     def __init__(self, settings: PermutationSettings, symbols: tuple[int, int]) -> None:
@@ -103,7 +105,8 @@ class PermutationSource(DeterminedSource):
         self.called = f"permutation of problem.size = {settings.size}"
         if settings.dropped:
             self.called += f" and problem.dropped = {settings.dropped}"
-        self.step = settings.size + settings.kept + 2  # an input, an output, and what ends them
+        # an input, an output, and the signs after them
+        self.step = settings.size + settings.kept + 2
         self.first = self.step + settings.size + 1
 
     def drawn(self, rng: Random, cell: Cell) -> Draw:
@@ -162,7 +165,7 @@ class PermutationSource(DeterminedSource):
     def _draw(
         self, inputs: Sequence[Sequence[int]], outputs: Sequence[Sequence[int]], symbols: int
     ) -> Draw:
-        # An output holds the symbols of its input, so the inputs alone say which come first.
+        # An output has only symbols of its input, so the inputs alone decide the order of symbols.
         name = self.names(number for row in inputs for number in row)
         *before, query = [tuple(name[number] for number in row) for row in inputs]
         after = [tuple(name[number] for number in row) for row in outputs]
@@ -187,10 +190,11 @@ class PermutationSource(DeterminedSource):
 
 @cache
 def _patterns(settings: PermutationSettings, demonstrations: int, symbols: int) -> int:
-    """Return the number of problems with exactly so many symbols, up to renaming.
+    """Return the number of problems with exactly this number of symbols, up to renaming.
 
-    Over n given symbols there are L(n). By inclusion and exclusion, the sum over j of (-1)^(k - j)
-    C(k, j) L(j) hold k given symbols and no others; k! renamings of each are one.
+    Let L(n) be the number of problems over n given symbols. By inclusion and exclusion, the sum
+    over j of (-1)^(k - j) C(k, j) L(j) problems have exactly k given symbols. The k! renamings of
+    each problem count as one problem.
     """
     signed = (
         (-1 if (symbols - j) % 2 else 1)
@@ -203,7 +207,7 @@ def _patterns(settings: PermutationSettings, demonstrations: int, symbols: int) 
 
 @cache
 def _named(settings: PermutationSettings, demonstrations: int, symbols: int) -> int:
-    """Return the number of problems over so many given symbols, whether or not all occur."""
+    """Return the number of problems over given symbols. Some symbols may not occur."""
     size = settings.size
     if not settings.repeat:
         inputs = int(math.perm(symbols, size) ** (demonstrations + 1))
@@ -212,12 +216,12 @@ def _named(settings: PermutationSettings, demonstrations: int, symbols: int) -> 
 
 
 def _two_orders(size: int, dropped: int, kinds: int) -> int:
-    """Return how many pairs there are of `size` things, of so many kinds, and some of them.
+    """Return A(size, dropped, kinds), the number of pairs of two sequences of things.
 
-    The second of a pair has all but `dropped` of the things of the first, in any order. A(m, d, s +
-    t) = sum over c, e of C(m, c) C(m - d, c - e) A(c, e, s) A(m - c, d - e, t): of the m things c
-    are of the first s kinds, and e of these are dropped. A(m, d, 1) = 1. So A is found by doubling,
-    however many kinds.
+    The first sequence has `size` things of `kinds` kinds. The second has all of them but
+    `dropped`, in any order. A(m, d, s + t) = sum over c, e of C(m, c) C(m - d, c - e) A(c, e, s)
+    A(m - c, d - e, t): c of the m things are of the first s kinds, and e of these are dropped.
+    A(m, d, 1) = 1. So A is computed by doubling the number of kinds.
     """
     if kinds == 1:
         return 1
@@ -247,7 +251,7 @@ def _two_orders(size: int, dropped: int, kinds: int) -> int:
 def _arrangements(
     things: Sequence[tuple[int, ...]], length: int
 ) -> Iterator[list[tuple[int, ...]]]:
-    """Yield the different orders of so many of some things, which may be equal; each once."""
+    """Yield the different orders of `length` of the things, some of which may be equal."""
     pending: list[tuple[list[tuple[int, ...]], Counter[tuple[int, ...]]]] = [([], Counter(things))]
     while pending:
         arranged, left = pending.pop()
@@ -259,7 +263,7 @@ def _arrangements(
 
 
 class Permutation(DeterminedTask):
-    """The task of permutation: demonstrations and a sub-sequence in, it permuted out."""
+    """The task of permutation. The problem is demonstrations and a sub-sequence to permute."""
 
     name: ClassVar = "permutation"
     about: ClassVar = "demonstrations of a permutation, then a sub-sequence -> it permuted"
@@ -291,8 +295,8 @@ class Permutation(DeterminedTask):
         for before, after in problem.demonstrations:
             if not len(before) == len(query) >= len(after) == kept:
                 return Solution.unsat(
-                    f"no answer: {len(before)} symbols become {len(after)}, and of {len(query)} is "
-                    f"asked; one rule takes equally many each time, and gives equally many, no more"
+                    f"no answer: an example turns {len(before)} symbols into {len(after)}, but the "
+                    f"query has {len(query)}; a rule has fixed lengths, and adds no symbols"
                 )
         inputs, outputs = self._columns(problem)
         if not Counter(outputs) <= Counter(inputs):
@@ -303,16 +307,15 @@ class Permutation(DeterminedTask):
             other = first.setdefault(column, place)
             if column in shown and query[place] != query[other]:
                 return Solution.unsat(
-                    f"more than one answer: no demonstration tells position {other + 1} from "
-                    f"position {place + 1}, where {query[other]} and {query[place]} stand in what "
-                    "is asked"
+                    f"more than one answer: no demonstration distinguishes position {other + 1} "
+                    f"from {place + 1}, where the query has {query[other]} and {query[place]}"
                 )
         return Solution.sat(tuple(query[first[column]] for column in outputs))
 
     def deciding(self, problem: PermutationProblem) -> tuple[tuple[int, ...], ...]:
-        """Return, by place of the answer, what stands there, asked for and shown.
+        """Return, for each place of the answer, the tokens at its position, queried and shown.
 
-        Of several positions that may go to a place, which then hold the same, it is the first.
+        If several positions fit a place, they hold the same symbols; the first is taken.
         """
         if self.solve(problem).witness is None:
             return ()
@@ -328,7 +331,7 @@ class Permutation(DeterminedTask):
         )
 
     def _columns(self, problem: PermutationProblem) -> list[list[Symbols]]:
-        """Return what all demonstrations show at each position of inputs, and of outputs."""
+        """Return the columns of the positions of inputs, and of the places of outputs."""
         return [
             [tuple(pair[side][i] for pair in problem.demonstrations) for i in range(length)]
             for side, length in enumerate((len(problem.query), self.answer_length(problem)))

@@ -1,7 +1,7 @@
-"""Problems of look-up and permutation as text, with their answers, to be mixed into a text.
+"""Problems of look-up and permutation with their answers, as text, to be mixed into a text.
 
-A problem is written as a model of text is asked it (`model/prompted.py`): fixed tokens as they are,
-symbols as characters that no fixed token needs, named anew in each problem.
+A problem is written as a model of text is asked (`model/prompted.py`). Fixed tokens stay as they
+are. Symbols are characters that no fixed token needs, with new names in each problem.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from logicgen.tasks.string_task import DeterminedTask
 from logicgen.tasks.task import Cell, Settings
 from logicgen.tokens import Tokens, Vocabulary
 
-# Of so many problems in a row one has to determine its answer: nothing loops for ever.
+# After this number of problems in a row without a determined answer, an error ends the loop.
 MOST_ATTEMPTS = 1_000
 
 
@@ -30,15 +30,15 @@ class ProblemText(Settings):
 
     task: Literal["lookup", "permutation"]
     problem: dict[str, Any] = Field(default={})  # the task's own keys
-    length: Annotated[int, Field(ge=1, le=10_000)]  # tokens of a problem, as in data sets of it
-    # Share of the training text's tokens that are of such problems
+    length: Annotated[int, Field(ge=1, le=10_000)]  # tokens of a problem, as in its data sets
+    # Share of the training text's tokens that belong to such problems
     share: Annotated[float, Field(gt=0, lt=1)]
 
 
 def problem_texts(settings: ProblemText, tokens: Tokens, rng: Random) -> Iterator[np.ndarray]:
-    """Yield problems with their answers, each as ids ended by `<end>`, without end.
+    """Yield problems with their answers without end, each as ids ended by `<end>`.
 
-    Raises LogicgenError where a fixed token cannot be written, or characters are too few.
+    Raises LogicgenError if a fixed token cannot be written, or if there are too few characters.
     """
     task = load_task(settings.task)
     assert isinstance(task, DeterminedTask)

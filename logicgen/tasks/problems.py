@@ -1,11 +1,11 @@
-"""Problems drawn at random, answered, checked and named: for data sets and without end.
+"""Random problems with checked answers and names, for data sets and for endless sampling.
 
-A `Drawer` fills the slots of a data set. What an attempt gives depends on the rules, the seed, the
-slot and the attempt's number alone. Which attempt is taken also depends on the examples before it,
-because no two examples may be the same problem.
+A `Drawer` fills the slots of a data set. The result of an attempt depends only on the rules, the
+seed, the slot and the number of the attempt. The chosen attempt also depends on the examples before
+it, because no two examples may be the same problem.
 
-`ProblemSamples` has a random key of its own. Its problems have a number and no slot, and each can
-be had without those before it.
+`ProblemSamples` has a separate random key. Its problems have a number instead of a slot. Each can
+be drawn without the problems before it.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ from logicgen.solvers import Status, Verdict
 from logicgen.tasks.task import Cell, Draw, Settings, Source, Task, rename, symbols_of
 from logicgen.tokens import symbol_name
 
-# Attempts after which a slot stays empty, and draws after which a sample is given up.
+# Attempts after which a slot stays empty, and draws after which a sample is abandoned.
 MOST_ATTEMPTS = 1000
 
 # A slot is abandoned after this number of problems that a solver could not decide.
 MOST_GIVEN_UP = 20
 
-# Attempts after which a slot for an unsatisfiable problem takes a satisfiable one: its cell has few
-# unsatisfiable problems, or none.
+# Attempts after which a slot for an unsatisfiable problem accepts a satisfiable problem, because
+# its cell has few unsatisfiable problems.
 PATIENCE = 200
 
-# Where training problems are scarce, each held-out split may only take those whose key leaves this
-# remainder when divided by RESERVED. So every split keeps its part of every kind of problem, also
-# where cells overlap (a string of one letter is drawn from one symbol as well as from twenty).
+# If training problems are scarce, each held-out split may only take problems whose key leaves this
+# remainder when divided by RESERVED. So every split keeps its share of every kind of problem, also
+# if cells overlap (a string of one letter can be drawn from one symbol or from twenty symbols).
 REMAINDERS = {"grid": 0, "test": 1, "validation": 2}
 RESERVED = 15
 
 EFFORT = 1_000_000
-"""Steps of search after which a sample is given up, and another one drawn."""
+"""Steps of search after which a sample is abandoned and another one drawn."""
 
 Range = int | tuple[int, int]
 Names = Literal["shuffled", "first-occurrence"]
 RENAMED = ("shuffled", "drawn")
-"""Values of `names` in recipes for which one problem may be named in several ways."""
+"""The values of `names` in recipes for which a problem can get several names."""
 
 
 class Example(NamedTuple):
@@ -58,7 +58,7 @@ class Example(NamedTuple):
     symbols: int
     length: int
     alpha_class: int  # equal for problems that are equal up to renaming
-    key: int  # equal for problems that the recipe forbids together
+    key: int  # equal for problems that must not both occur in the data set
 
 
 class Slot(NamedTuple):
@@ -66,16 +66,16 @@ class Slot(NamedTuple):
 
     split: str
     round: int
-    number: int  # in the round
+    number: int  # the number in the round
     cell: Cell
     rationed: bool  # may only take a problem that is reserved for held-out splits
 
 
 @dataclass
 class Drawn:
-    """The examples that were found for some slots, and the attempt that gave each.
+    """The examples that were found for some slots, and the attempt that gave each example.
 
-    given_up: problems that a solver gave up meanwhile.
+    given_up: the number of problems that a solver gave up meanwhile.
     """
 
     examples: list[Example | None]
@@ -96,18 +96,18 @@ def alpha_class_of(problem: str) -> int:
 
 
 def alphabet(names: str, most: int, symbols: int | None) -> int:
-    """Return how many symbols the names of a problem are drawn from.
+    """Return the number of symbols that the names of a problem are drawn from.
 
-    names: as in the recipe. most: symbols of a training problem. symbols: of the problem's cell.
+    names: as in the recipe. most: the most symbols of a training problem. symbols: of the cell.
     """
     if names == "drawn" and symbols is not None:
         return symbols
-    # In grid cells beyond the training region the alphabet grows just as far as needed.
+    # In grid cells beyond the training region, the alphabet grows only as far as needed.
     return max(most, symbols or 0)
 
 
 def _renamed(text: str, symbols: Iterable[str], names: Iterable[str] | None) -> str:
-    """Return a text with its symbols named anew; as it is without names."""
+    """Return a text with its symbols renamed. Without names, return it unchanged."""
     return text if names is None else rename(text, dict(zip(symbols, names, strict=True)))
 
 
@@ -117,7 +117,7 @@ def _random_names(rng: Random, letters: int, wanted: int) -> tuple[str, ...]:
 
 
 class RandomKeys(Protocol):
-    """Keys of examples that are there, to which further ones are added."""
+    """The keys of the examples found before. Further keys can be added."""
 
     def __contains__(self, key: object, /) -> bool: ...
 
@@ -127,11 +127,11 @@ class RandomKeys(Protocol):
 
 @dataclass(frozen=True)
 class Rules:
-    """Which problems a data set holds, and how they are told apart, named, answered and checked.
+    """The rules of a data set: how its problems are distinguished, named, answered and checked.
 
     Attributes:
-        task: whose solvers give up at last.
-        symbols: the fewest and the most of a training problem.
+        task: a task whose solvers give up at a limit.
+        symbols: the fewest and the most symbols of a training problem.
         alpha: whether two problems that are equal up to renaming are the same.
         names, unsatisfiable, solver, verifier: as in the recipe.
     """
@@ -147,7 +147,7 @@ class Rules:
     verifier: str | None
 
     def letters(self, cell: Cell) -> int:
-        """Return how many symbols the names of a cell's problems are drawn from."""
+        """Return the number of symbols that the names of a cell's problems are drawn from."""
         return alphabet(self.names, self.symbols[1], cell.symbols)
 
 
@@ -156,11 +156,11 @@ class Drawer:
 
     def __init__(self, rules: Rules, seed: int) -> None:
         self.rules, self.task, self.source, self.seed = rules, rules.task, rules.source, seed
-        self.given_up = 0  # problems that a solver gave up
+        self.given_up = 0  # the number of problems that a solver gave up
         self.alpha = rules.alpha
 
     def unit(self, slots: Iterable[Slot]) -> Drawn:
-        """Return examples for some slots, no two of them the same problem."""
+        """Return examples for some slots. No two examples are the same problem."""
         seen: set[int] = set()
         exhausted: set[Cell] = set()
         drawn = Drawn([], [])
@@ -176,7 +176,7 @@ class Drawer:
         return drawn
 
     def slot(self, slot: Slot, attempt: int, seen: RandomKeys) -> tuple[Example | None, int]:
-        """Return the first example from `attempt` on with a new key, which is added to `seen`."""
+        """Return the first example from `attempt` on with a new key; add the key to `seen`."""
         share = self.rules.unsatisfiable
         stem = f"{self.seed}/{slot.split}/{slot.round}/{slot.number}/"
         refuted = Random(f"{stem}refuted").random() < share
@@ -203,7 +203,7 @@ class Drawer:
     ) -> Iterator[Example]:
         """Yield all examples of a cell with new keys, in an order shuffled by the seed.
 
-        With a `remainder`, only those reserved for a split (`REMAINDERS`).
+        With a `remainder`, yield only the examples that are reserved for a split (`REMAINDERS`).
         """
         rng = Random(f"{self.seed}/{split}/{cell.symbols}/{cell.length}")
         named = list(self._all(cell))
@@ -212,7 +212,7 @@ class Drawer:
         refutation = self.task.refutation and self.task.encode(self.task.refutation)
         taken = _taken(seen, remainder)
         for draw, names in named:
-            # Nearly all problems of the cell may be wanted, so none is left for a better moment.
+            # Nearly all problems of the cell may be needed, so no problem is kept for later.
             wanted = {Status.SAT} if share < 1 else set()
             if refuted < share * (found + 1):
                 wanted.add(Status.UNSAT)
@@ -224,7 +224,7 @@ class Drawer:
                 yield example
 
     def _all(self, cell: Cell) -> Iterator[tuple[Draw, tuple[str, ...] | None]]:
-        """Yield the problems of a cell, with all names where these make different problems."""
+        """Yield the problems of a cell. If names make different problems, yield each naming."""
         if self.alpha or self.rules.names not in RENAMED:
             yield from ((draw, None) for draw in self.source.all(cell))
             return
@@ -244,8 +244,8 @@ class Drawer:
     ) -> Example | None:
         """Return the drawn problem with its answer, or None.
 
-        taken: tells for a key whether the problem is not wanted. wanted: statuses of problems.
-        names: of the problem's symbols, if they are chosen already.
+        taken: returns whether a key is excluded. wanted: the accepted statuses.
+        names: the names of the problem's symbols, if they are already chosen.
         """
         low, high = self.rules.symbols
         if cell.symbols is None and not low <= draw.symbols <= high:
@@ -259,7 +259,7 @@ class Drawer:
             names = self._names(draw, rng, cell, len(symbols))
         problem = _renamed(canonical, symbols, names)
         if not (self.alpha or by_answer) and taken(fingerprint(problem)):
-            return None  # before it is solved
+            return None  # excluded before it is solved
         answer = self._answer(draw.problem, canonical, wanted)
         if answer is None:
             return None
@@ -274,7 +274,7 @@ class Drawer:
         return Example(problem, answer, draw.symbols, problem.count(" ") + 1, alpha_class, key)
 
     def _names(self, draw: Draw, rng: Random, cell: Cell, wanted: int) -> tuple[str, ...] | None:
-        """Return names of a problem's symbols; None where the recipe does not ask for any."""
+        """Return names of a problem's symbols, or None if the recipe does not ask for names."""
         if self.rules.names not in RENAMED:
             return None
         if self.rules.names == "drawn" and draw.names:
@@ -282,9 +282,9 @@ class Drawer:
         return _random_names(rng, self.rules.letters(cell), wanted)
 
     def _answer(self, problem: Any, canonical: str, wanted: Container[Status]) -> str | None:
-        """Return the checked answer to a problem; None where its status is not wanted.
+        """Return the checked answer to a problem, or None if its status is not wanted.
 
-        canonical: the text of the problem. Raises LogicgenError where a solver is wrong.
+        canonical: the text of the problem. Raises LogicgenError if a solver is wrong.
         """
         rules, task = self.rules, self.task
         solution = task.solve(problem, rules.solver or task.solver)
@@ -294,8 +294,8 @@ class Drawer:
             return None
         if solution.status is Status.SAT and solution.witness is None:
             raise LogicgenError(
-                f"solver {rules.solver} gives no witness ({solution.reason}), and an example is a"
-                " problem with its answer: give another solver"
+                f"solver {rules.solver} gives no witness ({solution.reason}), but an example"
+                " needs an answer: give another solver"
             )
         found = solution.witness if solution.status is Status.SAT else task.refutation
         found = task.arranged(problem, found, rules.settings)
@@ -315,7 +315,7 @@ class Drawer:
 
 
 def _taken(seen: Container[int], remainder: int | None) -> Callable[[int], bool]:
-    """Return the test of keys that are not wanted: seen ones, and those of other splits."""
+    """Return a function that excludes keys: keys seen before, and keys of other splits."""
     return lambda key: key in seen or (remainder is not None and key % RESERVED != remainder)
 
 
@@ -326,25 +326,25 @@ def _by_answer(symbols: list[str], answer: str) -> list[str]:
 
 
 class ProblemSamples:
-    """Problems drawn at random, without end: `samples[i]` and iteration give the same ones.
+    """Random problems without end. `samples[i]` and iteration give the same problems.
 
-    Problem `i` depends on the arguments and on `i` alone. All cells of the ranges that hold
-    problems come alike often. Problems are independent, so one may come twice.
+    Problem `i` depends only on the arguments and on `i`. Every cell of the ranges that has problems
+    is equally likely. Problems are independent, so a problem may occur twice.
 
     Args:
-        task: of which.
-        symbols: how many symbols a problem has: a number, or the fewest and the most.
-        length: how many tokens, likewise.
-        seed: another one gives other problems.
-        names: how symbols are called: `shuffled`, drawn from as many letters as the range allows,
-            or `first-occurrence` (a, b, c, ...).
-        satisfiable: whether problems have an answer; of formulas, False for those that have none,
-            None for all, as they are drawn, without asking a solver.
-        curriculum: number of problems over which the cells are added, from the shortest with the
-            fewest symbols to all; all from the beginning if not given.
+        task: the name of the task.
+        symbols: the number of symbols of a problem: a number, or the fewest and the most.
+        length: the number of tokens of a problem: a number, or the fewest and the most.
+        seed: another seed gives other problems.
+        names: the names of symbols. `shuffled` draws them from as many letters as the range of
+            symbols allows. `first-occurrence` takes a, b, c, ... in order.
+        satisfiable: whether problems have an answer. For formulas, False draws unsatisfiable
+            formulas, and None draws all formulas without calling a solver.
+        curriculum: the number of problems until all cells are open. The shortest cells with the
+            fewest symbols open first. If not given, all cells are open from the beginning.
         settings: keys of the `[problem]` table of recipes, such as `operators`.
 
-    Raises LogicgenError for a setting that cannot be; an item, where its cells hold no problem.
+    Raises LogicgenError for an invalid setting. An item raises it if no cell has a problem.
     """
 
     def __init__(
@@ -367,27 +367,27 @@ class ProblemSamples:
             raise LogicgenError(f"curriculum: {curriculum}; it has to be at least 1")
         if satisfiable is False and task.logic is None:
             raise LogicgenError(
-                f"satisfiable: {satisfiable}; that there is no answer is one to formulas alone, and"
-                f" {task.name} asks none"
+                f"satisfiable: {satisfiable}; only formulas can have no answer, and the problems of"
+                f" {task.name} are not formulas"
             )
         self.seed, self.names, self.satisfiable = seed, names, satisfiable
         self.curriculum = curriculum
         self.task, self._settings = task.limited(EFFORT, None), settings
         table = validate(task.Settings, settings, f"samples of {task.name}", "settings")
         self._source = task.source(table, self.symbols)
-        self._known: dict[Cell, bool] = {}  # whether a cell holds problems
-        self._obstacle = ""  # to problems of the cell that held none last
-        self._last: tuple[int, Any, Cell] | None = None  # number, problem and cell
+        self._known: dict[Cell, bool] = {}  # whether a cell has problems
+        self._obstacle = ""  # the obstacle in the last cell without problems
+        self._last: tuple[int, Any, Cell] | None = None  # number, problem and cell of the last item
 
     def __reduce__(self) -> Any:
-        """Return the arguments: another process makes the same problems from them."""
+        """Return the arguments, from which another process makes the same problems."""
         named: dict[str, Any] = {"names": self.names, "satisfiable": self.satisfiable}
         named |= {"curriculum": self.curriculum, **self._settings}
         return partial(ProblemSamples, **named), (self.task, self.symbols, self.length, self.seed)
 
     @cached_property
     def _cells(self) -> list[Cell]:
-        """Return the cells that hold problems, shortest first."""
+        """Return the cells that have problems, shortest first."""
         lengths, symbols = (range(low, high + 1) for low, high in (self.length, self.symbols))
         return [cell for n, k in product(lengths, symbols) if self._holds(cell := Cell(k, n))]
 
@@ -404,16 +404,16 @@ class ProblemSamples:
         return self._item(index)[1]
 
     def _item(self, index: int) -> tuple[Any, Cell]:
-        """Return a problem and its cell; the last one is kept."""
+        """Return a problem and its cell. The last problem is cached."""
         index = as_index(index)
-        last = self._last  # another thread may write it meanwhile
+        last = self._last  # a copy, because another thread may change the attribute
         if last is None or last[0] != index:
             self._last = last = index, *self._drawn(index)
         return last[1:]
 
     def _drawn(self, index: int) -> tuple[Any, Cell]:
         if index < 0:
-            raise IndexError(f"sample {index}: they are numbered from 0, without end")
+            raise IndexError(f"sample {index}: samples are numbered from 0, without end")
         for attempt in range(MOST_ATTEMPTS):
             rng = Random(f"{self.seed}/{index}/{attempt}")
             cell = self._drawn_cell(index, rng)
@@ -431,18 +431,18 @@ class ProblemSamples:
         )
 
     def _drawn_cell(self, index: int, rng: Random) -> Cell | None:
-        """Return a cell of those that are open to a problem; None after a miss."""
+        """Return a random open cell for a problem, or None if that cell has no problems."""
         if self.curriculum is None:
             (few, many), (short, long) = self.symbols, self.length
             length = rng.randint(short, long)
             cell = Cell(rng.randint(few, many), length)
             return cell if self._holds(cell) else None
         done = min(index + 1, self.curriculum)
-        open_cells = -(-len(self._cells) * done // self.curriculum)  # rounded up: one at least
+        open_cells = -(-len(self._cells) * done // self.curriculum)  # rounded up, so at least one
         return rng.choice(self._cells[:open_cells]) if open_cells else None
 
     def _holds(self, cell: Cell) -> bool:
-        """Return whether a cell holds a problem; where it does not, remember why."""
+        """Return whether a cell has a problem. If not, remember the obstacle."""
         if cell not in self._known:
             obstacle = self._source.obstacle(cell)
             self._obstacle = obstacle or self._obstacle
@@ -465,13 +465,13 @@ class ProblemSamples:
 
 
 def _range(name: str, given: Range, least: int) -> tuple[int, int]:
-    """Return the fewest and the most. Raises LogicgenError for what is no range."""
+    """Return the fewest and the most. Raises LogicgenError if the argument is not a range."""
     bounds = (given, given) if isinstance(given, int) else given
     match bounds:
         case (int(low), int(high)) if least <= low <= high:
             return low, high
     raise LogicgenError(
-        f"{name}: {given!r}; it is a number, or the fewest and the most, from {least}"
+        f"{name}: {given!r}; it has to be a number, or the fewest and the most, from {least}"
     )
 
 

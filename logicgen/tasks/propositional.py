@@ -1,4 +1,4 @@
-"""Assignment prediction: given a propositional formula, predict an assignment to satisfy it.
+"""Assignment prediction: given a propositional formula, predict an assignment that satisfies it.
 
 Source: Hahn et al., Teaching Temporal Logics to Neural Networks (ICLR 2021).
 """
@@ -27,7 +27,7 @@ from logicgen.tasks.formula_task import CONNECTIVES, POLISH, FormulaSettings, Fo
 from logicgen.tasks.right_tokens import RightTokens
 from logicgen.tasks.task import Difficulty, Wording
 
-# A truth table over so many symbols is faster than a SAT solver.
+# A truth table over this number of symbols is faster than a SAT solver.
 FEW = 10
 
 
@@ -37,24 +37,24 @@ _BINDING = (
 
 
 class PropositionalSettings(FormulaSettings):
-    """Keys of `[problem]`; with source `cnf`, clauses as of NeuroSAT, only `assignment` goes."""
+    """Keys of `[problem]`. Source `cnf` (clauses as in NeuroSAT) allows only `assignment`."""
 
     of_all_sources: ClassVar = frozenset({"source", "assignment"})
 
     source: Literal["random", "cnf"] = "random"
-    # Which right assignment is stored: the `first` in order, whatever the solver; one of the
-    # `fewest` literals; or one from a `random` model. The last two by truth table
+    # The right assignment that is stored: the `first` in order, the same for all solvers; one with
+    # the `fewest` literals; or one from a `random` model. The last two use a truth table
     assignment: Literal["first", "fewest", "random"] = "first"
 
 
 class Propositional(FormulaTask):
-    """The task of assignments: formula in, a partial assignment out that satisfies it."""
+    """The task of assignments. An answer is a partial assignment that satisfies the formula."""
 
     name: ClassVar = "propositional"
     about: ClassVar = "a formula -> a partial assignment all of whose completions satisfy it"
     Settings: ClassVar = PropositionalSettings
     solver: ClassVar = "pysat"
-    hard_operators: ClassVar = ("^", "<->")  # neither operand alone decides their value
+    hard_operators: ClassVar = ("^", "<->")  # no single operand decides their value
     logic: ClassVar = "propositional"
     other_source: ClassVar = CNFSource
     difficulty: ClassVar = Difficulty(length=(5, 10, 20, 30, 40), few=(1, 3), short=(2, 9))
@@ -71,7 +71,7 @@ class Propositional(FormulaTask):
     )
 
     def _solver(self, name: str | None, problem: Formula) -> Solver:
-        # Nobody asked for one, both give the same answers, and a small table is four times as fast.
+        # No solver was requested. Both give the same answers, and a small table is faster.
         few = name is None and len(problem.symbols) <= FEW
         return super()._solver("truth-table" if few else name, problem)
 
@@ -104,15 +104,15 @@ class Propositional(FormulaTask):
             return answer
         if len(problem.symbols) > MOST_SYMBOLS:
             raise LogicgenError(
-                f"problem.assignment: {settings.assignment!r}: is chosen by truth table, of at most"
+                f"problem.assignment: {settings.assignment!r}: it needs a truth table, of at most"
                 f" {MOST_SYMBOLS} symbols, not {len(problem.symbols)}: ask for fewer, or leave the"
                 " key out"
             )
         if settings.assignment == "fewest":
             chosen = fewest_literals(problem)
-        else:  # a function of the problem, so that data stay the same bytes
+        else:  # the seed depends on the problem alone, so that data sets keep their bytes
             chosen = minimal_assignment(problem, Random(self.encode(problem)))
-        # There is none only where the solver is wrong, which the verifier says of its answer.
+        # No assignment is found only if the solver was wrong. The verifier then reports its answer.
         return chosen or answer
 
     def right_tokens(self, problem: Formula) -> RightTokens:
@@ -135,7 +135,7 @@ class Propositional(FormulaTask):
         return assignment_language()
 
     def show(self, answer: Assignment | NoAnswer) -> str:
-        """Return a text such as `a=1, b=0`, each literal once: a model may repeat itself."""
+        """Return a text such as `a=1, b=0`. Literals that a model repeats are written once."""
         if isinstance(answer, NoAnswer):
             return answer.infix
         return Assignment(tuple(dict.fromkeys(answer.literals))).infix

@@ -1,4 +1,4 @@
-"""A task as programs use it: `logicgen.task("ltl")`."""
+"""A task for use in programs: `logicgen.task("ltl")`."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Notation = Literal["infix", "prefix", "unicode", "latex"]
 
 
 class PublicTask:
-    """Problems and answers of a task, each given as text in any notation or as a value.
+    """Problems and answers of a task. They can be given as text in any notation or as values.
 
-    Values are what `read`, `read_answer`, `sample` and solutions give: formulas, traces,
-    assignments, strings of symbols. `write` makes text of all of them, `str()` of traces and
-    assignments.
+    The methods `read`, `read_answer` and `sample`, and solutions, return values: formulas, traces,
+    assignments, or strings of symbols. `write` turns any of them into text; `str()` works for
+    traces and assignments.
     """
 
     def __init__(self, name: str) -> None:
@@ -40,7 +40,7 @@ class PublicTask:
     def samples(
         self, *, symbols: Range, length: Range, seed: int = 0, **how: Any
     ) -> ProblemSamples:
-        """Return random problems without end; `how`: further arguments of `ProblemSamples`."""
+        """Return random problems without end. `how` is passed to `ProblemSamples`."""
         return ProblemSamples(self._task, symbols, length, seed, **how)
 
     def read(self, problem: str) -> Any:
@@ -54,11 +54,11 @@ class PublicTask:
     def write(self, value: Any, notation: Notation = "infix") -> str:
         """Return a problem or an answer as text.
 
-        value: a text is read first, as a problem, or as an answer if it is none.
-        notation: `infix`, as people write it; `prefix`, as data sets hold it; and of formulas and
-            traces `unicode` or `latex` (for math mode).
+        value: a value of the task, or a text. A text is read as a problem, or else as an answer.
+        notation: `infix` for people, or `prefix` as in data sets. Formulas and traces also have
+            `unicode` and `latex` (for math mode).
 
-        Raises LogicgenError for a notation that there is not and for what is no such value,
+        Raises LogicgenError for an unknown notation and for a value of another type. Raises
         FormatError for a text that does not parse.
         """
         if isinstance(value, str):
@@ -78,13 +78,15 @@ class PublicTask:
                 f"notation: {notation!r}; there are infix, prefix, unicode and latex"
             )
         if not (is_formula or isinstance(value, Trace)):
-            raise LogicgenError(f"notation {notation} is of formulas and traces: write infix")
+            raise LogicgenError(
+                f"notation {notation} exists only for formulas and traces: write infix"
+            )
         return ways[notation](infix)
 
     def solve(
         self, problem: Any, *, solver: str | None = None, timeout: float | None = None
     ) -> Solution:
-        """Return the canonical answer to a problem, as `logicgen.solve`."""
+        """Return the canonical answer to a problem; see `logicgen.solve`."""
         return judge.solve(self.name, self._problem(problem), solver, timeout)
 
     def verify(
@@ -95,7 +97,7 @@ class PublicTask:
         solver: str | None = None,
         timeout: float | None = None,
     ) -> Verdict:
-        """Return the verdict on an answer, as `logicgen.verify`."""
+        """Return the verdict on an answer; see `logicgen.verify`."""
         said = answer if isinstance(answer, str) else self._written(self._task.show, answer)
         return judge.verify(self.name, self._problem(problem), said, solver, timeout)[0]
 
@@ -104,9 +106,9 @@ class PublicTask:
         return value if isinstance(value, str) else self._written(self._task.encode, value)
 
     def _written(self, write: Callable[[Any], str], value: Any) -> str:
-        """Return a value as text. Raises LogicgenError for what is no value of the task."""
+        """Return a value as text. Raises LogicgenError if it is not a value of the task."""
         try:
             return write(value)
         except (AttributeError, TypeError):
             said = "nothing" if value is None else shown(value)
-            raise LogicgenError(f"{said} is no problem and no answer of {self.name}") from None
+            raise LogicgenError(f"{said} is not a problem or an answer of {self.name}") from None

@@ -1,9 +1,9 @@
-"""Which tokens may follow the beginning of an answer so that it can still become right.
+"""The tokens that may follow the beginning of an answer so that it can still become right.
 
-Of any task: those with which an answer goes on that is known to be right. Of assignments all can be
-told: one is right if every completion satisfies the formula, so its beginning can become one as
-long as some completion does, that is, if the table of the formula, restricted to the rows that
-agree with the literals so far, is not empty. Literals may come in any order, each symbol once.
+For any task, these are the next tokens of the known right answers. For assignments, they can all be
+computed. An assignment is right if every completion satisfies the formula. So a beginning can
+become right if and only if some completion satisfies it: the rows of the truth table that agree
+with its literals are not all false. Literals may come in any order, each symbol once.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from logicgen.tokens import END
 
 
 class NextTokens(Protocol):
-    """What tells which tokens are right next."""
+    """The protocol of objects that compute the right next tokens."""
 
     def along(self, answer: Sequence[str]) -> list[list[str]]:
-        """Return the right tokens behind each beginning of an answer, the empty one first.
+        """Return the right tokens after each beginning of an answer, the empty beginning first.
 
-        `<end>` is one where the beginning is a right answer. The list ends with the whole answer,
-        or behind the first token that is none of the right ones.
+        The tokens include `<end>` if the beginning is a right answer. The list ends with the whole
+        answer, or after the first token that is not right.
         """
 
 
 class KnownAnswers:
-    """The beginnings of some right answers to a problem."""
+    """The beginnings of some known right answers to a problem."""
 
     def __init__(self, answers: Iterable[str]) -> None:
         self._answers = [[*answer.split(), END] for answer in answers]
@@ -49,7 +49,7 @@ class RightTokens:
     """The right beginnings of assignments to one formula of at most 20 symbols.
 
     A beginning is a list of tokens: a symbol, its value (`1` or `0`), a symbol, and so on. Raises
-    LogicgenError for more symbols.
+    LogicgenError for more than 20 symbols.
     """
 
     def __init__(self, problem: Formula) -> None:
@@ -59,7 +59,7 @@ class RightTokens:
 
     @property
     def satisfiable(self) -> bool:
-        """Return whether there is a right assignment at all."""
+        """Return whether a right assignment exists."""
         return self._table != 0
 
     def along(self, answer: Sequence[str]) -> list[list[str]]:
@@ -78,9 +78,9 @@ class RightTokens:
         return found
 
     def random(self, rng: Random, beginning: Sequence[str] = ()) -> list[str]:
-        """Return a right assignment that goes on from a beginning, each token drawn evenly.
+        """Return a random right assignment that continues a beginning. Tokens are equally likely.
 
-        Of the beginning only what is right is kept. Raises ValueError for an unsatisfiable formula.
+        A wrong end of the beginning is removed. Raises ValueError for an unsatisfiable formula.
         """
         if not self.satisfiable:
             raise ValueError("an unsatisfiable formula has no right assignment")

@@ -118,26 +118,26 @@ def core_patterns() -> tuple[Formula, ...]:
     )
 
 
-# Counting takes time in the fourth power of the length; the published problems end at 126.
+# Counting takes time in the fourth power of the length. The published problems have up to 126.
 LONGEST = 256
 
-# Where a random conjunction rarely has the number of symbols of the cell, drawing is given up.
+# If random conjunctions rarely have the cell's number of symbols, the drawing is abandoned.
 TRIES = 10_000
 
 
 class PatternSource(Source):
-    """Conjunctions of patterns, each over propositions drawn for it alone, of exact length.
+    """Conjunctions of patterns with an exact length. Each pattern gets its own propositions.
 
-    Their number is drawn first, evenly from those that the length allows; then every sequence of so
-    many is equally likely, and every way to give each one different propositions. A pattern has no
-    `&` at its root, so a formula shows its patterns.
+    The number of patterns is drawn first, uniformly among the numbers that the length allows. All
+    sequences of this number of patterns are then equally likely, and all ways to give each pattern
+    different propositions. A pattern has no `&` at its root, so a formula reveals its patterns.
     """
 
     def __init__(self, symbols: tuple[int, int]) -> None:
         super().__init__(symbols)
         self._arity = {pattern: len(pattern.symbols) for pattern in core_patterns()}
         self._shapes = Counter((pattern.length + 1, n) for pattern, n in self._arity.items())
-        # By number of tokens, one more for each pattern: how many conjunctions have k symbols
+        # By number of tokens (one more per pattern): the number of conjunctions with k symbols
         self._reached: list[list[int]] = [[1]]
         self._sequences = cache(self._count_sequences)
         self._ways = cache(self._count_ways)
@@ -190,7 +190,7 @@ class PatternSource(Source):
                 yield Draw(_conjunction(formulas), k)
 
     def _count_sequences(self, parts: int, tokens: int, alphabet: int) -> int:
-        """Count sequences of so many patterns over the alphabet, with one token added to each."""
+        """Count sequences of `parts` patterns over the alphabet, with one token added to each."""
         if parts == 0 or tokens <= 0:
             return int(parts == 0 == tokens)
         return sum(
@@ -203,7 +203,7 @@ class PatternSource(Source):
         """Count conjunctions by number of symbols, with one token added to each pattern."""
         while len(self._reached) <= tokens:
             end = len(self._reached)
-            counts = [0] * (end // 2 + 1)  # an operator or a symbol takes a token
+            counts = [0] * (end // 2 + 1)  # each operator and each symbol takes a token
             for (length, arity), patterns in self._shapes.items():
                 before = self._reached[end - length] if length <= end else ()
                 for used, ways in enumerate(before):
@@ -214,9 +214,9 @@ class PatternSource(Source):
         return self._reached[tokens]
 
     def _count_ways(self, tokens: int, used: int, symbols: int) -> int:
-        """Count ways to go on after `used` symbols so that there are `symbols` in the end.
+        """Count the ways to continue after `used` symbols so that `symbols` are used in the end.
 
-        Of a pattern's propositions `old` are used ones; the new ones are told apart by order alone.
+        Some propositions of a pattern (`old`) are used before. New ones differ in order only.
         """
         if tokens <= 0:
             return int(tokens == 0 and used == symbols)

@@ -1,10 +1,10 @@
 """Tasks whose problems and answers are strings of tokens, the same in both notations.
 
-The examples in a problem of a `DeterminedTask` task leave some rules possible (mappings of keys to
-values, permutations). A problem has an answer if there are such rules and all of them give the same
-answer, which is then the only right one.
+A problem of a `DeterminedTask` shows examples. Some rules (mappings of keys to values, or
+permutations) fit them. If such rules exist and all give the same answer, it is the only right
+answer. Otherwise the problem has no answer.
 
-Source of the latter: Huang et al., Lexinvariant Language Models (NeurIPS 2023).
+Source of these tasks: Huang et al., Lexinvariant Language Models (NeurIPS 2023).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from logicgen.tokens import symbol_name
 
 Symbols = tuple[str, ...]
 
-# With blanks, so that no token is called so.
+# The names contain blanks, so that no token has the same name.
 _START, _END, _ANY = "start of a text", "end of a text", "any symbol"
 
 # The fixed tokens of the grammars, by the names of their alternatives.
@@ -55,13 +55,13 @@ class StringTask(Task):
     def deciding(self, problem: Any) -> tuple[tuple[int, ...], ...]:
         """Return, by token of the right answer, the tokens of the problem that decide it.
 
-        Tokens are numbered in prefix notation, from 0. Empty where there is no right answer.
+        Tokens are numbered in prefix notation, from 0. Returns () if there is no right answer.
         """
         return ()
 
 
 def _difference(answer: Symbols, right: Symbols) -> str:
-    """Say where an answer first differs from the right one."""
+    """Return a description of the first difference between an answer and the right answer."""
     for number, (given, needed) in enumerate(zip(answer, right, strict=False), start=1):
         if given != needed:
             return f"symbol {number} is {given}, not {needed}"
@@ -69,12 +69,12 @@ def _difference(answer: Symbols, right: Symbols) -> str:
 
 
 class TokenLanguage(Language):
-    """A language of strings of tokens; `make` turns a text's tokens into its value.
+    """A language of strings of tokens. `make` turns the tokens of a text into its value.
 
-    An alternative of its grammar is a token and perhaps a rule, or nothing: so the rules are the
-    states of a finite automaton, twenty times as fast as Lark. It reads tokens between blanks, and
-    accepts what the grammar derives. All other texts are left to Lark, which reads them or says
-    what is wrong.
+    An alternative of its grammar is empty, or a token and perhaps a rule. So the rules are the
+    states of a finite automaton, which is twenty times as fast as Lark. It reads tokens between
+    blanks, and accepts the texts that the grammar derives. Lark reads all other texts, or reports
+    their errors.
     """
 
     def __init__(self, grammar: str, make: Callable[[list[str]], Any]) -> None:
@@ -89,7 +89,7 @@ class TokenLanguage(Language):
         return self._make(tokens) if accepted else super().read(text, notation)
 
     def _automaton(self, notation: str) -> dict[str, dict[str, str]]:
-        """Return, by rule, which rule follows a token, any symbol, or the end of a text."""
+        """Return, for each rule, the rule after each token, any symbol, or the end of a text."""
         steps: dict[str, dict[str, str]] = {_END: {_END: _END}}
         for production in self.productions(notation):
             after = steps.setdefault(production.rule, {})
@@ -103,7 +103,7 @@ class TokenLanguage(Language):
                 case (Token(text=text), str(rule)):
                     after[text or _ANY] = rule
                 case parts:
-                    raise LogicgenError(f"grammar {self.name}: {parts} is no token and a rule")
+                    raise LogicgenError(f"grammar {self.name}: {parts} is not a token and a rule")
         return steps
 
     def _accepts(self, tokens: list[str], notation: str) -> bool:
@@ -120,12 +120,12 @@ class TokenLanguage(Language):
 
 @cache
 def token_language(grammar: str, make: Callable[[list[str]], Any] = tuple) -> Language:
-    """Return the language of a grammar, made once; `make` turns a text's tokens into its value."""
+    """Return the language of a grammar (cached). `make` turns a list of tokens into a value."""
     return TokenLanguage(grammar, make)
 
 
 def _build(make: Callable[[list[str]], Any], meaning: str, values: Sequence[Any]) -> Any:
-    # Right-recursive rules are complete from the last token on, so tokens are gathered backwards.
+    # Right-recursive rules are completed from the last token on, so the tokens come backwards.
     tokens: list[str] = values[-1] if values else []
     match meaning:
         case "all":
@@ -140,7 +140,7 @@ def _build(make: Callable[[list[str]], Any], meaning: str, values: Sequence[Any]
 
 
 class DeterminedSettings(Settings):
-    """Keys of `[problem]` that these tasks share; frequencies: see `tasks/frequencies.py`."""
+    """Keys of `[problem]` that these tasks share. frequencies: see `tasks/frequencies.py`."""
 
     frequencies: FrequencyKind = "uniform"
 
@@ -150,9 +150,9 @@ class DeterminedSource(Source):
 
     exact = False
     named = True
-    called: str  # the problems in a message, with the keys that decide their length
-    first: int  # length of a problem with one example
-    step: int  # tokens that each further example adds
+    called: str  # the name of the problems in messages, with the keys that decide their length
+    first: int  # the length of a problem with one example
+    step: int  # the number of tokens of each further example
 
     def __init__(self, settings: DeterminedSettings, symbols: tuple[int, int]) -> None:
         super().__init__(symbols)
@@ -169,10 +169,10 @@ class DeterminedSource(Source):
 
     @abstractmethod
     def too_few(self, examples: int, symbols: int) -> str | None:
-        """Return why so many symbols are too few for so many examples; None if they are not."""
+        """Return why these examples need more symbols, or None if the symbols suffice."""
 
     def obstacle(self, cell: Cell) -> str | None:
-        """Return why no problem has the length, or the symbols are too few or too many."""
+        """Return why no problem has the length, or why the number of symbols does not fit."""
         examples, most = self.examples(cell), self.symbols(cell)[-1]
         if not examples:
             first, step, lengths = self.first, self.step, cell.lengths
@@ -180,12 +180,12 @@ class DeterminedSource(Source):
             return (
                 f"no {self.called} has {asked} tokens, but {first}, {first + step}, "
                 f"{first + 2 * step} and so on: change length, or give step = {step}, so that "
-                "every cell takes one of these"
+                "every cell contains one of them"
             )
         return self.too_few(examples[0], most) or self._frequencies.obstacle(most)
 
     def examples(self, cell: Cell) -> list[int]:
-        """Return the numbers of examples that give a length of the cell, in rising order."""
+        """Return the numbers of examples that give a length of the cell, in increasing order."""
         further = (divmod(length - self.first, self.step) for length in cell.lengths)
         return [number + 1 for number, rest in further if number >= 0 and rest == 0]
 
@@ -196,7 +196,7 @@ class DeterminedSource(Source):
 
 
 class DeterminedTask(StringTask):
-    """A task that shows examples of a rule and asks to apply it; `between` goes between symbols."""
+    """A task that shows examples of a rule and asks to apply it. `between` separates symbols."""
 
     symbols_meaning: ClassVar = "number of symbols the problem was drawn from"
     between: ClassVar[str] = ""

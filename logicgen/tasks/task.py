@@ -1,8 +1,8 @@
 """The contract of a task: how its problems are drawn, answered, written and judged.
 
-A task knows no files, tensors or recipes. Inside it, problems and answers are values of its own;
-outside they travel as prefix text (`& a ! b`), in which every symbol is a token, so that renaming
-symbols needs no knowledge of the task.
+A task does not know files, tensors or recipes. In the task, problems and answers are Python values.
+Outside, they are texts in prefix notation (`& a ! b`). Every symbol is a token there, so symbols
+can be renamed without knowledge of the task.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class Cell:
     """A cell of a data set: a length in tokens and, unless None, a number of symbols.
 
-    A cell of `width` takes the lengths from `length` to `length + width - 1`.
+    If a cell has a `width`, it contains the lengths from `length` to `length + width - 1`.
     """
 
     symbols: int | None
@@ -48,27 +48,27 @@ Positive = Annotated[int, Field(strict=True, ge=1)]
 
 
 class Settings(Table):
-    """Keys of the `[problem]` or `[corpus]` table of a recipe; each task adds its own."""
+    """Keys of the `[problem]` or `[corpus]` table of a recipe. Each task adds its keys."""
 
 
 @dataclass(frozen=True)
 class Draw:
-    """A problem that a source has drawn, with symbols named `a`, `b`, ... as they first occur."""
+    """A problem that a source has drawn. Its symbols are named `a`, `b`, ... in order."""
 
     problem: Any  # a value of the task
     symbols: int  # number of symbols of its cell
-    # Names that the source gave these symbols, in the same order, where it names them
+    # The names that the source gave these symbols, in the same order; None if it gives no names
     names: tuple[str, ...] = ()
 
 
 class Source(ABC):
-    """The problems of one recipe: drawn at random, counted, or listed.
+    """The problems of a recipe. They can be drawn at random, counted, or listed.
 
-    symbols: fewest and most of the training region, for which a cell without a number stands.
+    symbols: the fewest and the most of the training region, used for cells without a number.
     """
 
-    # Whether it makes problems of any given length. If not, they come out as long as they do, or
-    # only some lengths exist, and cells may be wider than one length.
+    # Whether it makes problems of any given length. If not, only some lengths exist or the length
+    # cannot be chosen, and cells may be wider than one length.
     exact: ClassVar[bool] = True
     named: ClassVar[bool] = False  # whether it names symbols, drawn with different frequencies
 
@@ -82,13 +82,13 @@ class Source(ABC):
 
     @abstractmethod
     def sample(self, rng: Random, cell: Cell) -> Draw | None:
-        """Return a random problem, or None after a miss; LogicgenError if the cell is empty."""
+        """Return a random problem, or None after a miss. Raises LogicgenError for an empty cell."""
 
     @abstractmethod
     def count(self, cell: Cell) -> Mapping[int, float]:
-        """Return how many problems there are up to renaming, by number of distinct symbols.
+        """Return the number of problems up to renaming, by number of distinct symbols.
 
-        Infinity stands for more than can be counted or listed.
+        Infinity means that the problems are too many to be counted or listed.
         """
 
     @abstractmethod
@@ -96,27 +96,28 @@ class Source(ABC):
         """Yield every problem of the cell up to renaming, each once, if they can be counted."""
 
     def obstacle(self, cell: Cell) -> str | None:
-        """Return why the cell holds no problem, and which keys to change; None if it may hold one.
+        """Return why the cell is empty, and which keys to change; None if it may not be empty.
 
-        An obstacle to a number of symbols is one to all lower numbers, or to all higher ones.
+        An obstacle to a number of symbols also applies to all lower, or to all higher numbers.
         """
         return None
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """What there is to see of a problem and an answer to it.
+    """The explanation of an answer, for a person.
 
     Attributes:
-        reason: why the answer is not right; empty if it is right, or nobody can tell.
-        truth: by token of a formula in prefix notation, the truth of the subformula that begins
-            there, at each position of the word: `1`, `0`, or `?` where it depends on symbols that
-            the answer leaves open. Of propositional logic there is one position.
-        letters: the symbols that are true at each position of the word: one that the answer allows,
-            which falsifies the formula if the answer is wrong; of a wrong `unsat` one that
-            satisfies it. Empty if `truth` holds for all.
-        loop: the position that comes again after the last one; None without a word.
-        deciding: by token of the right answer, the tokens of the problem that decide it, by number.
+        reason: why the answer is not right; empty if it is right, or if the reason is unknown.
+        truth: for each token of a formula in prefix notation, the truth of the subformula that
+            begins there, at each position of the word. `1`, `0`, or `?` if it depends on symbols
+            that the answer leaves open. Propositional logic has one position.
+        letters: the symbols that are true at each position of a word. It is a word of the answer;
+            if the answer is wrong, it falsifies the formula. For a wrong `unsat`, the word
+            satisfies the formula. Empty if `truth` holds for all words.
+        loop: the position that follows the last position; None without a word.
+        deciding: for each token of the right answer, the numbers of the problem's tokens that
+            decide it.
     """
 
     reason: str = ""
@@ -128,15 +129,15 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Wording:
-    """What a prompt for a language model says of a task (`scoring/prompts.py`).
+    """The texts in a prompt for a language model that depend on the task (`scoring/prompts.py`).
 
     Attributes:
-        asks: what is to be found.
+        asks: the request.
         notation: the notation of problems.
-        answer: what an answer is, and how it is written.
-        problem: what a problem is called.
-        examples: problems and right answers, in people's notation.
-        infix, prefix: what is added to `notation` of problems in people's or in prefix notation.
+        answer: the meaning and the form of an answer.
+        problem: the noun for a problem.
+        examples: problems and right answers, in infix notation.
+        infix, prefix: additions to `notation` for problems in infix or prefix notation.
     """
 
     asks: str
@@ -153,9 +154,9 @@ class Difficulty:
     """The sizes of problems, for programs that draw problems without a recipe.
 
     Attributes:
-        length: the number of tokens at each level of a curriculum; there are such problems.
-        few, short: the numbers of symbols and of tokens, from the least to the most, of problems
-            that a person reads at a glance. An audit draws these.
+        length: the number of tokens at each level of a curriculum. Such problems exist.
+        few: the fewest and the most symbols of problems that a person can read easily.
+        short: the fewest and the most tokens of such problems. An audit draws these problems.
         symbols: the number of symbols at each level of a curriculum.
     """
 
@@ -172,60 +173,60 @@ class Task(ABC):
     about: ClassVar[str]
     Settings: ClassVar[type[Settings]]
     distinct: ClassVar[Literal["alpha", "exact"]]
-    solver: ClassVar[str | None]  # default plugin; None if the task needs no solver
-    logic: ClassVar[str | None]  # which plugins fit
+    solver: ClassVar[str | None]  # the default plugin; None if the task needs no solver
+    logic: ClassVar[str | None]  # the logic of the plugins that fit
     symbols_meaning: ClassVar[str] = "number of distinct symbols in the problem"
     edit_distance: ClassVar[bool] = False  # whether scores report it
-    token_accuracy: ClassVar[bool] = False  # likewise
-    wording: ClassVar[Wording | None] = None  # of prompts; None if the task has no prompts
+    token_accuracy: ClassVar[bool] = False  # whether scores report it
+    wording: ClassVar[Wording | None] = None  # None if the task has no prompts
     difficulty: ClassVar[Difficulty]
-    hard_operators: ClassVar[Collection[str]] = ()  # that make answers hard to see
-    refutation: ClassVar[Any] = None  # the answer that says there is none, if the task has one
-    effort: int | None = None  # steps and
+    hard_operators: ClassVar[Collection[str]] = ()  # operators that make answers hard to see
+    refutation: ClassVar[Any] = None  # the answer to unsatisfiable problems, if the task has them
+    effort: int | None = None  # steps after which a solver gives a problem up
     seconds: float | None = None  # seconds after which a solver gives a problem up
 
     def limited(self, effort: int | None, seconds: float | None) -> Self:
-        """Return the task with solvers that give up, as `load_solver` says."""
+        """Return the task with limits for its solvers; see `load_solver`."""
         task = copy(self)
         task.effort, task.seconds = effort, seconds
         return task
 
     @abstractmethod
     def source(self, settings: Any, symbols: tuple[int, int]) -> Source:
-        """Return the source of problems; symbols: range of the training region, as in `Source`."""
+        """Return the source of problems. symbols: the training region, as in `Source`."""
 
     @abstractmethod
     def solve(self, problem: Any, solver: str | None = None) -> Solution:
-        """Return the canonical answer as the witness of a `sat` solution, or why there is none."""
+        """Return a `sat` solution with the canonical answer, or why there is no answer."""
 
     @abstractmethod
     def check(self, problem: Any, answer: Any, solver: str | None = None) -> Verdict:
-        """Return `correct`, `incorrect`, `invalid`, or `unknown` where the solver cannot tell."""
+        """Return `correct`, `incorrect`, `invalid`, or `unknown` if the solver gave up."""
 
     def reason(self, problem: Any, answer: Any, verdict: Verdict) -> str:
-        """Say why an answer is `incorrect` or `invalid`; nothing where the task cannot tell."""
+        """Return why an answer is `incorrect` or `invalid`; empty if the task has no reason."""
         return ""
 
     def explain(self, problem: Any, answer: Any, verdict: Verdict) -> Explanation:
-        """Return what there is to see of an answer with its verdict: at least the reason."""
+        """Return the explanation of an answer with its verdict. It has at least the reason."""
         return Explanation(self.reason(problem, answer, verdict))
 
     def right_tokens(self, problem: Any) -> RightTokens:
-        """Return which tokens may follow the beginning of an answer so that it can become right.
+        """Return the tokens that may follow the beginning of an answer so that it can become right.
 
-        Raises LogicgenError where the task cannot tell, and for a problem that is too large.
+        Raises LogicgenError for a task without this method, and for a problem that is too large.
         """
         raise LogicgenError(
-            f"{self.name}: no method tells which tokens lead to a right answer; the task"
-            " propositional has one"
+            f"{self.name}: the tokens that lead to a right answer cannot be computed for this"
+            " task, only for propositional"
         )
 
     def same(self, answer: Any, other: Any) -> bool:
-        """Return whether two answers are equal, which makes a correct answer an exact one."""
+        """Return whether two answers are equal. `exact` answers equal the stored answer."""
         return bool(answer == other)
 
     def arranged(self, problem: Any, answer: Any, settings: Any) -> Any:
-        """Return the answer that the settings of a data set ask for, given the solver's."""
+        """Return the form of the solver's answer that the settings of a data set request."""
         return answer
 
     @property
@@ -239,19 +240,19 @@ class Task(ABC):
         """Return the language of answers."""
 
     def read_problem(self, text: str) -> Any:
-        """Return the problem of a text in people's or in prefix notation. Raises FormatError."""
+        """Return the problem of a text in infix or prefix notation. Raises FormatError."""
         return read_either(self.problem_language.read, text)
 
     def read_answer(self, text: str) -> Any:
-        """Return the answer of a text in people's or in prefix notation. Raises FormatError."""
+        """Return the answer of a text in infix or prefix notation. Raises FormatError."""
         return read_either(self.answer_language.read, text)
 
     def decode_problem(self, text: str) -> Any:
-        """Return the problem of a prefix text, as data sets hold it. Raises FormatError."""
+        """Return the problem of a prefix text, as in data sets. Raises FormatError."""
         return self.problem_language.read(text, "prefix")
 
     def decode_answer(self, text: str) -> Any:
-        """Return the answer of a prefix text, as a model writes it. Raises FormatError."""
+        """Return the answer of a prefix text, as models write it. Raises FormatError."""
         return self.answer_language.read(text, "prefix")
 
     @abstractmethod
@@ -259,20 +260,20 @@ class Task(ABC):
         """Return a problem or an answer in prefix notation."""
 
     def show_problem(self, problem: Any) -> str:
-        """Return a problem as a person writes it: prefix notation unless a task overrides it."""
+        """Return a problem for people: in prefix notation unless a task overrides this method."""
         return self.encode(problem)
 
     def show(self, answer: Any) -> str:
-        """Return an answer as a person writes it: in prefix notation unless a task overrides it."""
+        """Return an answer for people: in prefix notation unless a task overrides this method."""
         return self.encode(answer)
 
     def drawn(self, witness: Any) -> str:
-        """Return a witness as text, with its picture below it if there is one."""
+        """Return a witness as text, followed by its picture if it has one."""
         picture = self.picture(witness)
         return f"{self.show(witness)}\n{picture}" if picture else self.show(witness)
 
     def picture(self, answer: Any) -> str:
-        """Return an answer drawn for a person, on several lines; empty if `show` says it all."""
+        """Return a drawing of an answer on several lines; empty if `show` is enough."""
         return ""
 
     @property
@@ -283,14 +284,14 @@ class Task(ABC):
 
     @property
     def problem_arities(self) -> Mapping[str, int] | None:
-        """Return the operands of each fixed token, where problems are trees in prefix notation."""
+        """Return the number of operands of each fixed token; None if problems are not trees."""
         return None
 
     def within(self, problem: Any, tokens: Collection[str]) -> Any:
-        """Return an equivalent problem over these fixed tokens; raise LogicgenError if unknown."""
+        """Return an equivalent problem over these fixed tokens. Raises LogicgenError."""
         missing = {*self.encode(problem).split()} & {*self.vocabulary.fixed} - {*tokens}
         if missing:
-            raise LogicgenError(f"{' '.join(sorted(missing))} cannot be said otherwise")
+            raise LogicgenError(f"{' '.join(sorted(missing))} cannot be expressed by other tokens")
         return problem
 
     def answer_automaton(self, longest: int) -> TokenAutomaton:
@@ -304,5 +305,5 @@ def symbols_of(text: str) -> list[str]:
 
 
 def rename(text: str, mapping: Mapping[str, str]) -> str:
-    """Return a prefix text with symbol `s` written `mapping[s]`; other tokens stay."""
+    """Return a prefix text with each symbol `s` renamed to `mapping[s]` if that is given."""
     return " ".join([mapping.get(token, token) for token in text.split(" ")])

@@ -1,9 +1,8 @@
-"""Text, cut into tokens: any files, or texts that every Python installation carries.
+"""Text, cut into tokens. It comes from files, or from texts of every Python installation.
 
-Files are read in blocks, each of which belongs to one split by a hash of its place, so that a
-corpus of any size takes no more memory than one part of it. Python carries its documentation, the
-sources of its library, and the docstrings of packages. Nothing of these is imported: sources are
-parsed where they lie.
+Files are read in blocks. Each block belongs to one split, by a hash of its place. So a corpus of
+any size needs only the memory of one part. The texts of Python are its documentation, the sources
+of its library, and the docstrings of packages. Sources are parsed without importing them.
 """
 
 from __future__ import annotations
@@ -39,11 +38,11 @@ from logicgen.tasks.problem_text import ProblemText, problem_texts
 from logicgen.tasks.task import Settings
 from logicgen.tokens import Tokens
 
-BLOCK = 1 << 22  # bytes of a file that are read, and given to a split, together
-TEXT_BLOCK = 1 << 12  # the same, for texts that are not files: there are few, and some are long
+BLOCK = 1 << 22  # the bytes of a file that are read together and belong to one split
+TEXT_BLOCK = 1 << 12  # the same for texts that are not files: there are few, some of them long
 
-# Folders of the standard library that hold no library: tests are large, partly not UTF-8, and
-# differ from one installation to another.
+# Folders of the standard library without library code. Tests are large, partly not UTF-8, and
+# differ between installations.
 _NO_LIBRARY = {"test", "tests", "site-packages", "dist-packages", "__pycache__", "idle_test"}
 
 
@@ -51,7 +50,7 @@ _NO_LIBRARY = {"test", "tests", "site-packages", "dist-packages", "__pycache__",
 class Block:
     """Bytes `start` to `stop` of a document."""
 
-    document: str  # its path, or its name
+    document: str  # the path or the name of the document
     start: int
     stop: int
 
@@ -60,14 +59,14 @@ class Documents:
     """The documents of a corpus by name, in order, with access to their texts."""
 
     def __init__(self, files: dict[Path, str], texts: dict[str, bytes], called: str) -> None:
-        """Take files with their names below the folders given, and texts by name.
+        """Take files with their names below the given folders, and texts by name.
 
-        called: what they are, for the error message where there is no text.
+        called: the name of these documents in the error message about missing text.
         """
         self._texts = texts
         self.sizes = {str(path): path.stat().st_size for path in files}  # in bytes
         self.sizes |= {name: len(text) for name, text in texts.items()}
-        # Names that are the same wherever files lie.
+        # These names do not depend on the location of the files.
         self.keys = {str(path): key for path, key in files.items()} | {name: name for name in texts}
         if not sum(self.sizes.values()):
             raise LogicgenError(
@@ -76,7 +75,7 @@ class Documents:
             )
 
     def read(self, block: Block) -> str:
-        """Return a block's text; raise LogicgenError with file, and byte where it is not UTF-8."""
+        """Return a block's text. Raises LogicgenError with the file and the faulty byte."""
         where = Path(block.document)
         if block.document in self._texts:
             data = self._texts[block.document][block.start : block.stop]
@@ -103,8 +102,8 @@ class Documents:
                 while start < size:
                     stop = min(start + BLOCK, size)
                     file.seek(stop)
-                    # The block ends with a line, or, where lines are long, with a character: bytes
-                    # 10xxxxxx continue one.
+                    # A block ends with a line. If lines are long, it ends with a character: bytes
+                    # 10xxxxxx continue a character.
                     ahead = file.read(4096)
                     line = ahead.find(b"\n") + 1
                     if not line:
@@ -124,7 +123,7 @@ def _cut(name: str, data: bytes) -> Iterator[Block]:
 
 
 def library_files() -> dict[Path, str]:
-    """Return the sources of the standard library without tests, each with its place there."""
+    """Return the sources of the standard library without tests, with their relative paths."""
     root = Path(sysconfig.get_paths()["stdlib"])
     return {
         path: path.relative_to(root).as_posix()
@@ -134,7 +133,7 @@ def library_files() -> dict[Path, str]:
 
 
 def named_files(names: list[str], pattern: str) -> dict[Path, str]:
-    """Return each file once, by the path that leads to it first, with its name below that path."""
+    """Return each file once, with its name below the first path that leads to it."""
     found: dict[Path, tuple[Path, str]] = {}
     for name in names:
         path = Path(name)
@@ -151,10 +150,10 @@ def named_files(names: list[str], pattern: str) -> dict[Path, str]:
     return dict(found.values())
 
 
-# Folders whose functions are written for the package itself.
+# Folders with functions that are written for the package itself.
 _TESTS = {"test", "tests"}
 
-# What doctest would run, with what that prints: up to the next empty line.
+# An example for doctest with its output, up to the next empty line.
 _EXAMPLE = re.compile(r"^[ \t]*>>>.*?(?:\n[ \t]*\n|\Z)", re.MULTILINE | re.DOTALL)
 
 
@@ -165,10 +164,10 @@ def topics() -> dict[str, bytes]:
 
 
 def docstrings(packages: Iterable[str]) -> dict[str, bytes]:
-    """Return the docstrings of each source of installed packages, by its place, in order.
+    """Return the docstrings of each source of installed packages, by relative path, in order.
 
-    Examples that doctest would run are left out. A docstring that occurs again is taken once.
-    Raises LogicgenError for a package that is not installed as a folder of sources.
+    Examples for doctest are left out. A docstring that occurs again is taken once. Raises
+    LogicgenError for a package that is not installed as a folder of sources.
     """
     found: dict[str, bytes] = {}
     known: set[str] = set()
@@ -185,7 +184,7 @@ def docstrings(packages: Iterable[str]) -> dict[str, bytes]:
 
 
 def versions(packages: Iterable[str]) -> dict[str, str]:
-    """Return the versions of installed packages, where they have one."""
+    """Return the versions of installed packages, if they have a version."""
     distributions = packages_distributions()
     return {
         package: version(distributions[package][0])
@@ -197,41 +196,41 @@ def versions(packages: Iterable[str]) -> dict[str, str]:
 def _folder(package: str) -> Path:
     """Return the folder of a package's sources."""
     spec = None
-    if package.isidentifier():  # a dot would import what stands before it
-        with suppress(ValueError):  # of modules that were not found in any place
+    if package.isidentifier():  # a dot would import the parent package
+        with suppress(ValueError):  # raised for some modules without a location
             spec = find_spec(package)
     if spec is None:
         raise LogicgenError(
-            f"packages: {package!r} is not installed, or not the name that it is imported by:"
-            " install it, or leave it out of packages"
+            f"packages: {package!r} is not installed, or its import name differs: install it,"
+            " or leave it out of packages"
         )
     if not spec.submodule_search_locations or spec.origin is None:
-        raise LogicgenError(f"packages: {package!r} is no folder of sources: leave it out")
+        raise LogicgenError(f"packages: {package!r} is not a folder of sources: leave it out")
     return Path(spec.origin).parent
 
 
 def _docstrings_of(path: Path) -> list[str]:
-    """Return the docstrings of a source, without examples; none if this Python cannot parse it."""
+    """Return the docstrings of a source, without examples; [] if this Python cannot parse it."""
     with reading(path):
         data = path.read_bytes()
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of escapes and the like in others' sources
+            warnings.simplefilter("ignore")  # about escapes and the like in these sources
             tree = ast.parse(data)
     except (SyntaxError, ValueError):  # templates, and sources for another version of Python
         return []
     kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     texts = [ast.get_docstring(node) for node in ast.walk(tree) if isinstance(node, kinds)]
-    # A lone surrogate can be written in a docstring, and is no character.
+    # A docstring can contain a lone surrogate, which is not a character.
     whole = [text.encode(errors="replace").decode() for text in texts if text]
     return [text for text in (_EXAMPLE.sub("\n", text).strip() for text in whole) if text]
 
 
 Share = Annotated[float, Field(gt=0, lt=0.5)]
 
-PART = 1 << 24  # bytes of text in a part of a corpus
-TOKEN_BYTES = 4  # of text: a character has no more, and a byte pair about as many
-LEARNT_FROM = 1 << 28  # bytes of text, at most, from which byte pairs are learnt
+PART = 1 << 24  # the bytes of text in a part of a corpus
+TOKEN_BYTES = 4  # the most bytes of a character, and about the mean of a byte pair
+LEARNT_FROM = 1 << 28  # the most bytes of text from which byte pairs are learned
 
 
 class TextSettings(Settings):
@@ -246,13 +245,13 @@ class TextSettings(Settings):
     # Files and folders, UTF-8
     files: Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)] | None = None
     pattern: str = "*"  # pattern of the names of files to take from folders, such as `*.txt`
-    # `letters`: a to z and the blank; text is lower-cased, and all between letters is one blank
+    # `letters`: a to z and the blank; lower-cased; each run of other characters is one blank
     tokens: Literal["characters", "letters", "byte-pairs"] = "characters"
-    vocabulary: Annotated[int, Field(ge=4, le=1_000_000)] = 128  # how many tokens there are at most
+    vocabulary: Annotated[int, Field(ge=4, le=1_000_000)] = 128  # the most tokens
     # validation, test: approximate shares of the text that are held out
     validation: Share = 0.05
     test: Share = 0.05
-    # Problems of look-up or permutation among the training text, as `ProblemText` says
+    # Problems of look-up or permutation within the training text; see `ProblemText`
     problems: ProblemText | None = None
 
     @model_validator(mode="after")
@@ -262,7 +261,7 @@ class TextSettings(Settings):
         if (self.source == "docstrings") != (self.packages is not None):
             raise ValueError("source = 'docstrings' and packages go together")
         if self.tokens == "letters" and "vocabulary" in self.model_fields_set:
-            raise ValueError("vocabulary: letters are as many as they are; leave the key out")
+            raise ValueError("vocabulary: the letters are a fixed number; leave the key out")
         if self.tokens == "byte-pairs" and self.vocabulary < 257:
             raise ValueError(
                 f"vocabulary: {self.vocabulary} is less than <end> and the 256 bytes; give 257 or"
@@ -272,7 +271,7 @@ class TextSettings(Settings):
 
 
 class TextSource(CorpusSource):
-    """Documents, cut into tokens. The split of a block follows from seed and place."""
+    """Documents, cut into tokens. The split of a block depends on the seed and its place."""
 
     counted = "bytes of text"
 
@@ -286,13 +285,13 @@ class TextSource(CorpusSource):
         if settings.source is not None:
             self.facts["python"] = platform.python_version()
             self.facts |= versions(settings.packages or [])
-        if settings.problems is not None:  # what cannot be written is said before anything is made
+        if settings.problems is not None:  # report impossible problems before anything is made
             next(problem_texts(settings.problems, self.tokens, Random(seed)))
         if settings.tokens == "byte-pairs":
             self.facts["tokenizers"] = version("tokenizers")
 
     def split_of(self, block: Block) -> str:
-        """Return the split of a block, by a hash, which with short blocks comes near the shares."""
+        """Return the split of a block, by a hash. Short blocks approximate the shares well."""
         key = f"{self._seed}:{self._documents.keys[block.document]}:{block.start}".encode()
         place = int.from_bytes(hashlib.sha256(key).digest()[:8]) / 2**64
         settings = self._settings
@@ -320,7 +319,7 @@ class TextSource(CorpusSource):
 
     @cached_property
     def tokens(self) -> Tokens:  # type: ignore[override]
-        """Return the tokens, learnt from the training text."""
+        """Return the tokens, learned from the training text."""
         if self._settings.tokens == "byte-pairs":
             return Tokens.of_byte_pairs(self._texts(LEARNT_FROM), self._settings.vocabulary)
         counts = np.zeros(0x110000, dtype=np.int64)
@@ -345,7 +344,7 @@ class TextSource(CorpusSource):
         return len(self._parts[split])
 
     def extent(self) -> tuple[int, int, int]:
-        """Return the bytes of the text, those that may be tokens, and those of a part."""
+        """Return the bytes of the text, and the estimated tokens in all and in one part."""
         size = sum(self._documents.sizes.values())
         tokens = size // TOKEN_BYTES
         return size, tokens, min(tokens, PART)
@@ -365,7 +364,7 @@ class TextSource(CorpusSource):
     def _mixed(
         self, pieces: list[np.ndarray], problems: ProblemText, rng: Random
     ) -> list[np.ndarray]:
-        """Return the text with problems between lines; anywhere, if it has none."""
+        """Return the text with problems between its lines, or anywhere if it has no lines."""
         text = np.concatenate(pieces)
         left = len(text) * problems.share / (1 - problems.share)
         drawn: list[np.ndarray] = []

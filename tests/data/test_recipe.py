@@ -91,7 +91,7 @@ def test_bad_recipes_are_refused(tmp_path, old, new, message):
             "lookup-128-characters",
             "[grid]\nsymbols = [128, 128]",
             "[grid]\nsymbols = [128, 200]",
-            "grid: problem.frequencies = 'characters' knows 128 symbols, and there are 200",
+            "grid: problem.frequencies = 'characters' has 128 symbols, fewer than 200",
         ),
         ("permutation-mini", "size = 3", "size = 9", "region: no permutation .* has 12 to 19 tok"),
         ("permutation-mini", "[2, 8]", "[0, 8]", "region: there are no symbols to permute"),

@@ -136,7 +136,7 @@ def test_propositional():
     ("fake", "problem", "words"),
     [
         (Fake(), "a U", "column 4"),
-        (Fake(tokens=("!", "&")), "X a", "trained on ! &: X cannot be said"),
+        (Fake(tokens=("!", "&")), "X a", "trained on ! &: X cannot be expressed"),
         (Fake(task="copying", tokens=()), "a +", "column"),
         (Fake(), "X " * 300 + "a", "a problem of 301 tokens; .* takes up to 256"),
     ],

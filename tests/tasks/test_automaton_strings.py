@@ -93,8 +93,8 @@ def test_the_automaton_of_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("corpus", "message"),
     [
-        ({"file": "x.toml", "draw": 1}, "file is an automaton, and draw draws one"),
-        ({"file": "x.toml", "states": 2}, "file is an automaton, and states draws one"),
+        ({"file": "x.toml", "draw": 1}, "file is an automaton, and draw draws another"),
+        ({"file": "x.toml", "states": 2}, "file is an automaton, and states draws another"),
         ({"symbols": 2, "states": 2}, r"symbols, states and expected_length \(expected_length\)"),
         ({}, r"give a file, or .* \(symbols\)"),
         ({"file": "nowhere.toml"}, "nowhere.toml"),

@@ -39,7 +39,7 @@ def test_a_known_verdict_is_explained_and_not_checked():
     known = Item("a", "a=1", verdict=Verdict.INCORRECT)
     found = judge("propositional", Wants(explanation=True))(known)
     assert found.verdict is Verdict.INCORRECT
-    assert found.explanation.reason == "not all that it allows satisfies the formula"
+    assert found.explanation.reason == "it also allows words that do not satisfy the formula"
 
 
 def test_what_does_not_parse():

@@ -211,18 +211,18 @@ def test_large_cells_are_not_counted_but_small_ones_of_any_length_are():
         (
             {"keys": 200},
             Cell(128, 8),
-            "200 different keys .* take 201 symbols, .* 128: raise symbols or lower problem.keys$",
+            "200 different keys .* need 201 symbols, .* 128: raise symbols or lower problem.keys$",
         ),
-        ({"keys": 3, "values": 3}, Cell(5, 8), "3 different keys and 3 different values take 6"),
+        ({"keys": 3, "values": 3}, Cell(5, 8), "3 different keys and 3 different values need 6"),
         (
             {"repeat": False},
             Cell(3, 11),
-            "3 different keys .* take 4 symbols, .* or set problem.repeat = true",
+            "3 different keys .* need 4 symbols, .* or set problem.repeat = true",
         ),
-        ({}, Cell(1, 8), "take 2 symbols, and there are only 1: .* set problem.overlap = true"),
+        ({}, Cell(1, 8), "need 2 symbols, and there are only 1: .* set problem.overlap = true"),
         ({}, Cell(4, 9), "no look-up of problem.queries = 1 has 9 tokens, but 5, 8, 11 and so on"),
         ({"queries": 2}, Cell(4, 4, 2), "has 4 to 5 tokens, but 6, 9, 12 .* give step = 3"),
-        ({"frequencies": "characters"}, Cell(200, 8), "knows 128 symbols, and there are 200"),
+        ({"frequencies": "characters"}, Cell(200, 8), "has 128 symbols, fewer than 200"),
     ],
 )
 def test_empty_cells_say_why(keys, cell, message):

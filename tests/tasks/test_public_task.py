@@ -48,7 +48,7 @@ def test_notations():
     with pytest.raises(LogicgenError, match="there are infix, prefix, unicode and latex"):
         task.write(problem, "postfix")
     assignments = logicgen.task("propositional")
-    with pytest.raises(LogicgenError, match="of formulas and traces"):
+    with pytest.raises(LogicgenError, match="only for formulas and traces"):
         assignments.write(assignments.read_answer("a=1"), "latex")
 
 
@@ -76,9 +76,9 @@ def test_texts_are_written_in_other_notations():
 def test_what_is_no_value_is_refused():
     task = logicgen.task("ltl")
     for wrong in (None, 3, task.solve("a & !a").witness):
-        with pytest.raises(LogicgenError, match="is no problem and no answer of ltl"):
+        with pytest.raises(LogicgenError, match="is not a problem or an answer of ltl"):
             task.write(wrong)
-        with pytest.raises(LogicgenError, match="is no problem and no answer of ltl"):
+        with pytest.raises(LogicgenError, match="is not a problem or an answer of ltl"):
             task.verify("a", wrong)
     with pytest.raises(TypeError):
         task.samples(symbols=1, length=3)[0:2]

@@ -101,5 +101,5 @@ def test_too_many_symbols_are_refused_in_a_line():
 
 def test_other_tasks_say_that_they_cannot_tell():
     task = load_task("ltl")
-    with pytest.raises(LogicgenError, match="propositional has one"):
+    with pytest.raises(LogicgenError, match="only for propositional"):
         task.right_tokens(task.decode_problem("X a"))

@@ -146,14 +146,14 @@ def test_each_docstring_once_without_examples_and_without_importing(package):
     [
         (
             "box",
-            "packages: 'box' is not installed, or not the name that it is imported by: install",
+            "packages: 'box' is not installed, or its import name differs: install",
         ),
         ("boxes.tests", "packages: 'boxes.tests' is not installed"),
         ("", "packages: '' is not installed"),
-        ("scikit-learn", "'scikit-learn' is not installed, or not the name that it is imported by"),
+        ("scikit-learn", "'scikit-learn' is not installed, or its import name differs"),
         ("__main__", "packages: '__main__' is"),
-        ("single", "packages: 'single' is no folder of sources"),
-        ("sys", "packages: 'sys' is no folder of sources"),
+        ("single", "packages: 'single' is not a folder of sources"),
+        ("sys", "packages: 'sys' is not a folder of sources"),
     ],
 )
 def test_what_is_no_package_is_refused(package, name, said):
