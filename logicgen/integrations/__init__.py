@@ -1,1 +1,1 @@
-"""Adapters: what other packages call to have completions of logicgen's problems judged."""
+"""Adapters: other packages call them to judge completions of logicgen's problems."""

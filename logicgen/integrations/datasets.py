@@ -2,7 +2,7 @@
 
     trainer = GRPOTrainer(..., train_dataset=stream("ltl", symbols=(1, 5), length=(5, 20)))
 
-Nothing is written to a disk, and no problem is stored: each is drawn and solved when it is read.
+Problems are not stored: each is drawn and solved when it is read.
 """
 
 from __future__ import annotations
@@ -30,29 +30,30 @@ def stream(
 ) -> Any:
     """Return a `datasets.IterableDataset` of random problems without end.
 
-    kind: whose rows they are like, a format of `logicgen export --for`.
-    examples, notation: of prompts.
-    shards: as many as a data loader has workers: each reads a part of the problems, without end, so
-        one worker alone would never leave the first part.
+    Row `i` depends only on the arguments and on `i`.
+
+    kind: the format of the rows, as in `logicgen export --for`.
+    examples, notation: settings of prompts, as in `logicgen.prompt`.
+    shards: the number of workers of the data loader. Each worker reads one shard, which is endless.
+        A single worker would therefore never leave the first of several shards.
     how: arguments of `ProblemSamples`: `symbols`, `length`, `seed`, `curriculum`, ...
 
-    Row `i` depends on the arguments and on `i` alone. Raises LogicgenError for a task without
-    prompts, and a setting that cannot be.
+    Raises LogicgenError for a task without prompts, or for an impossible setting.
     """
     with importing("datasets", "2.19"):
         from datasets import IterableDataset
     if shards < 1:
-        raise LogicgenError(f"shards: {shards}; there is at least 1")
+        raise LogicgenError(f"shards: {shards}; give at least 1")
     if kind not in FORMATS:
         raise LogicgenError(f"no format is called {kind!r}: {nearest(kind, list(FORMATS))}")
     asked = {"task": task, "kind": kind, "examples": examples, "notation": notation, **how}
-    next(_rows([0], shards, asked))  # what cannot be is said here, not in a worker
+    next(_rows([0], shards, asked))  # raises errors here instead of in a worker
     parts = {"parts": list(range(shards)), "shards": shards, "asked": asked}
     return IterableDataset.from_generator(_rows, gen_kwargs=parts)
 
 
 def _rows(parts: Sequence[int], shards: int, asked: dict[str, Any]) -> Iterator[Row]:
-    """Yield the rows whose number leaves one of some remainders, in order."""
+    """Yield rows in order: row i if the remainder of i divided by `shards` is in `parts`."""
     how = dict(asked)
     task, kind = load_task(how.pop("task")), how.pop("kind")
     written = how.pop("examples"), how.pop("notation")

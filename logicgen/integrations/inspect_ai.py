@@ -1,10 +1,10 @@
-"""Tasks and a scorer for Inspect: problems are asked of a model, and the solver judges.
+"""Tasks and a scorer for Inspect: a model answers problems, and the solver judges the answers.
 
     inspect eval logicgen/solve -T data=data/ltl-mini --model openai/gpt-4o
     inspect eval logicgen/ask -T prompts=prompts.jsonl --model openai/gpt-4o
 
-Metrics are over samples with a verdict that is known. Metadata of a sample say which data set it is
-of (its name and fingerprint), and which example (split and row), so that logs can be told apart.
+Metrics are over the samples with a known verdict. The metadata of a sample contain the name and the
+fingerprint of its data set, its split and its row.
 """
 
 from __future__ import annotations
@@ -41,11 +41,13 @@ def solve(
 ) -> Any:
     """Return the Inspect task that asks for answers to the problems of a data set.
 
-    data: its folder. examples, notation: of prompts (`logicgen.prompt`). mode, timeout: of
-    `logicgen.Scorer`. limit: at most so many samples, the first ones.
+    data: the folder of the data set.
+    examples, notation: settings of prompts, as in `logicgen.prompt`.
+    mode, timeout: settings of `logicgen.Scorer`.
+    limit: take only the first samples, up to this number.
 
-    Raises LogicgenError where there is no such data set or split, for a task without prompts, and
-    a setting that cannot be.
+    Raises LogicgenError if the data set or the split does not exist, if the task has no prompts, or
+    for an impossible setting.
     """
     made = as_dataset(load_dataset(data))
     rows = islice(prompt_rows(made, split, examples, notation), limit)
@@ -60,7 +62,7 @@ def solve(
 
 
 def _sample(row: dict[str, Any], source: dict[str, str]) -> Any:
-    """Return a row of prompts as a sample; its target is the stored answer."""
+    """Return a row of prompts as a sample. Its target is the stored answer."""
     kept = {key: value for key, value in row.items() if key not in ("prompt", "answer")}
     return Sample(
         id=f"{row['split']}-{row['row']}",
@@ -72,12 +74,13 @@ def _sample(row: dict[str, Any], source: dict[str, str]) -> Any:
 
 @task
 def ask(prompts: str, mode: Mode = "strict", timeout: float = 10.0) -> Any:
-    """Return the Inspect task that asks the prompts of a file, all of one logicgen task.
+    """Return the Inspect task that asks the prompts of a file, which all have the same task.
 
     prompts: JSON lines, as `logicgen measure covariance --prompts` and `logicgen export --for
-        jsonl` write them. mode, timeout: of `logicgen.Scorer`.
+        jsonl` write them.
+    mode, timeout: settings of `logicgen.Scorer`.
 
-    Raises LogicgenError naming the line that has not what is needed.
+    Raises LogicgenError with the number of a line that misses a field.
     """
     samples, tasks = [], set()
     for number, row in enumerate(read_lines(Path(prompts)), start=1):
@@ -91,7 +94,7 @@ def ask(prompts: str, mode: Mode = "strict", timeout: float = 10.0) -> Any:
         samples.append(Sample(id=number, input=row["prompt"], metadata=kept))
         tasks.add(row["task"])
     if len(tasks) != 1:
-        raise LogicgenError(f"{prompts}: prompts of {len(tasks)} tasks: give those of one")
+        raise LogicgenError(f"{prompts}: prompts of {len(tasks)} tasks: give prompts of one task")
     scorer = verified(tasks.pop(), mode, timeout)
     dataset = MemoryDataset(samples, Path(prompts).stem, prompts)
     return Task(dataset=dataset, solver=generate(), scorer=scorer)
@@ -106,11 +109,13 @@ def ask(prompts: str, mode: Mode = "strict", timeout: float = 10.0) -> Any:
     ]
 )
 def verified(task: str, mode: Mode = "strict", timeout: float = 10.0) -> Any:
-    """Return the scorer of a logicgen task: "C" for a right answer, "I" for all others.
+    """Return the scorer of a logicgen task: "C" for a right answer, "I" for any other answer.
 
-    A sample has in its metadata `problem`, `symbols` and `length`. What the judge cannot decide
-    within `timeout` seconds stays unscored: no metric counts it. Raises LogicgenError for an
-    unknown task or a setting that cannot be, and in a sample without a problem.
+    The metadata of a sample need `problem`, `symbols` and `length`. If the judge cannot decide
+    within `timeout` seconds, the sample stays unscored, and no metric counts it.
+
+    Raises LogicgenError for an unknown task or an impossible setting. The scorer raises it for a
+    sample without a problem.
     """
     judge = shared_scorer(task, mode, timeout, reasons=True)
 
@@ -118,8 +123,8 @@ def verified(task: str, mode: Mode = "strict", timeout: float = 10.0) -> Any:
         problem = state.metadata.get("problem")
         if problem is None:
             raise LogicgenError(
-                f"sample {state.sample_id}: no metadata 'problem', which is what an answer is"
-                " checked against: take the samples of logicgen/solve"
+                f"sample {state.sample_id}: no metadata 'problem', so the answer cannot be checked:"
+                " take the samples of logicgen/solve"
             )
         judgement = await judge.score_async(problem, state.output.completion)
         said: dict[str, Any] = {

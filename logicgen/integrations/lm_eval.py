@@ -1,9 +1,10 @@
-"""What task files of lm-evaluation-harness call: reading an exported split, judging completions.
+"""Functions for task files of lm-evaluation-harness: reading an export, judging completions.
 
     logicgen export data/ltl-mini prompts --for lm-eval
     lm_eval run --include_path prompts --tasks logicgen ...
 
-The folder has a task file, YAML, for each split but train, which refers to the functions below.
+The exported folder has a YAML task file for each split except train. The task files call the
+functions below.
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ at_least("lm_eval", "0.4.13")
 
 
 def load(*, split: str, config_source: str, **_: Any) -> dict[str, Any]:
-    """Return the rows of a split as a `datasets.Dataset`, by its name.
+    """Return the rows of a split as a `datasets.Dataset`, by the name of the split.
 
-    config_source: the path of the task file, which the harness gives; beside it lies *split*.jsonl.
-    Raises LogicgenError where that is missing or is not what `logicgen export` writes.
+    config_source: the path of the task file, which the harness passes. *split*.jsonl is next to it.
+
+    Raises LogicgenError if *split*.jsonl is missing, or if `logicgen export` did not write it.
     """
     with extras_named():
         from datasets import Dataset
@@ -44,18 +46,22 @@ def load(*, split: str, config_source: str, **_: Any) -> dict[str, Any]:
 
 
 def strict(doc: dict[str, Any], results: Sequence[object]) -> dict[str, float]:
-    """Return the metrics of a completion whose answer stands between <answer> and </answer>.
+    """Return the metrics of a completion. Its answer must be between <answer> and </answer>.
 
-    doc: a row. results: its completion. `correct` and `invalid` are 1.0 or 0.0; they are left out
-    where the verdict is not known, so that their means are over what is known, and `unknown` is
-    1.0. Raises LogicgenError for a row without a problem or a task, and a problem that does not
-    parse; no completion makes it raise.
+    `correct`, `invalid` and `unknown` are 1.0 or 0.0. If the verdict is unknown, `unknown` is 1.0
+    and the other two are left out, so that their means are over known verdicts.
+
+    doc: a row.
+    results: a list with the completion.
+
+    Raises LogicgenError if the row has no problem or no task, or if the problem does not parse. No
+    completion raises an error.
     """
     return _judged(doc, results, "strict")
 
 
 def tolerant(doc: dict[str, Any], results: Sequence[object]) -> dict[str, float]:
-    """Return the same for models that write answers as they like."""
+    """Return the metrics of a completion as `strict` does, with the answer anywhere in it."""
     return _judged(doc, results, "tolerant")
 
 
@@ -69,7 +75,7 @@ def _judged(doc: dict[str, Any], results: Sequence[object], mode: Mode) -> dict[
 
 
 def _column(row: Any, name: str) -> Any:
-    """Return a column of a row. Raises LogicgenError where it is missing."""
+    """Return a column of a row. Raises LogicgenError if the column is missing."""
     if not isinstance(row, dict) or name not in row:
         raise LogicgenError(
             f"a row has no column {name!r}: take rows that `logicgen export DATA DIR --for lm-eval`"

@@ -1,7 +1,8 @@
-"""A reward function for OpenRLHF: pays completions that solve their problem.
+"""A reward function for OpenRLHF: rewards completions that solve their problem.
 
---reward.remote_url with the path of this file, --data.input_key prompt, --data.label_key label and
---data.apply_chat_template, with data that `logicgen export DATA DIR --for openrlhf` writes.
+Write data with `logicgen export DATA DIR --for openrlhf`. Give OpenRLHF the path of this file as
+--reward.remote_url, and --data.input_key prompt, --data.label_key label and
+--data.apply_chat_template.
 """
 
 from __future__ import annotations
@@ -28,22 +29,24 @@ def reward_func(
     workers: int = 1,
     **_: Any,
 ) -> dict[str, Any]:
-    """Return `rewards` and `scores`, which are the same, and `extra_logs`.
+    """Return the rewards as `rewards` and as `scores`, and the unknown verdicts in `extra_logs`.
 
-    queries: texts of a prompt and its completion, with special tokens. labels: JSON with `task` and
-    `problem`. Settings are those of `logicgen.Scorer`; `functools.partial` sets others.
+    The values are float32 tensors with an item for each query: 1.0 for a right answer, else 0.0.
+    OpenRLHF needs a number for each query, because it takes None for a missing reward model. So an
+    unknown verdict gets 0.0, and `extra_logs` counts it as `unknown`. A query in which the
+    completion cannot be found is treated in the same way.
 
-    All that is returned are tensors of float32 with an item for each query: 1.0 for a right answer,
-    else 0.0. OpenRLHF needs a number for each: it takes None for a missing reward model and ends.
-    So a verdict that is not known is paid like a wrong answer, and counted in `extra_logs` as
-    `unknown`; so is a query in which the completion is not found. Raises LogicgenError for a label
-    of another form and a problem that does not parse; OpenRLHF logs what is raised, and ends where
-    it needs the reward. No completion makes it raise.
+    queries: texts of a prompt and its completion, with special tokens.
+    labels: JSON with `task` and `problem`.
+    mode, timeout, workers: settings of `logicgen.Scorer`; change them with `functools.partial`.
+
+    Raises LogicgenError if a label has another form or a problem does not parse. OpenRLHF logs the
+    error, and ends when it needs the reward. No completion raises an error.
     """
     import torch
 
     completions = [completion_in(*pair) for pair in zip(queries, prompts, strict=True)]
-    asked = [(*_asked(label), said) for label, said in zip(labels, completions, strict=True)]
+    asked = [(*_asked(label), reply) for label, reply in zip(labels, completions, strict=True)]
     paid = rewards(asked, mode, timeout, workers)
     known = [
         None if completion is None else each
@@ -55,23 +58,23 @@ def reward_func(
 
 
 def _asked(label: str) -> tuple[str, str]:
-    """Return the task and the problem of a label. Raises LogicgenError for another form."""
+    """Return the task and the problem of a label. Raises LogicgenError if it has another form."""
     try:
         read = json.loads(label)
         return read["task"], read["problem"]
     except (TypeError, KeyError, ValueError, RecursionError):
         raise LogicgenError(
-            f"label: {shown(label)}; it has to be JSON with task and problem, as `logicgen export"
+            f"label: {shown(label)}; it must be JSON with task and problem, as `logicgen export"
             " DATA DIR --for openrlhf` writes it: set --data.label_key label"
         ) from None
 
 
 def completion_in(query: str, prompt: str) -> str | None:
-    """Return what follows the prompt in a query; None where that is not certain.
+    """Return the completion that follows the prompt in a query, or None if that is not certain.
 
-    A prompt has answers in it (of its worked examples, and where it says how to answer), none of
-    which may be taken for the model's. A prompt that was cut at its beginning to fit, or to which a
-    token was added there, is known by what it says behind its last answer, if it says that once.
+    A prompt contains answers, in worked examples and in its instructions. These must not be taken
+    for the model's answer. If the beginning of the prompt was changed, such as cut to fit, look
+    for the text after its last answer. That text must occur only once in the prompt.
     """
     if query.startswith(prompt):
         return query[len(prompt) :]

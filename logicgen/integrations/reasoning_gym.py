@@ -1,10 +1,10 @@
-"""Data sets for Reasoning Gym: random problems without end, judged by the solver.
+"""Data sets for Reasoning Gym: endless random problems, judged by the solver.
 
     import reasoning_gym
     import logicgen.integrations.reasoning_gym
     data = reasoning_gym.create_dataset("logicgen_ltl", seed=0, size=100, max_length=30)
 
-Importing this registers a data set `logicgen_TASK` with a curriculum for each task with answers.
+Importing this module registers a data set `logicgen_TASK`, with a curriculum, for each task.
 """
 
 from __future__ import annotations
@@ -29,16 +29,22 @@ with importing("reasoning_gym", "0.1.25"):
 
 @dataclass
 class LogicConfig:
-    """Which problems are drawn, how they are asked, and how answers are judged.
+    """Settings of the problems, the prompts and the judge.
+
+    In mode `strict`, `score_answer` takes a bare answer, or a completion with an answer between
+    tags. In mode `tolerant` the answer may be anywhere in a completion.
 
     Attributes:
-        min_symbols, max_symbols: how many symbols a problem has.
-        min_length, max_length: how many tokens, in prefix notation.
-        examples, notation: of prompts (`logicgen.prompt`).
-        mode, timeout: of `logicgen.Scorer`. In mode `strict` an answer is one, or a completion with
-            one between tags; in mode `tolerant` it may stand anywhere in a completion.
-        seed: of all problems; drawn where it is None.
-        size: how many there are said to be; any index can be had.
+        min_symbols: least number of symbols in a problem.
+        max_symbols: greatest number of symbols in a problem.
+        min_length: least number of tokens in prefix notation.
+        max_length: greatest number of tokens in prefix notation.
+        examples: setting of prompts, as in `logicgen.prompt`.
+        notation: setting of prompts, as in `logicgen.prompt`.
+        mode: setting of `logicgen.Scorer`.
+        timeout: setting of `logicgen.Scorer`.
+        seed: seed of all problems; random if not given.
+        size: the length that the data set reports. Problems with a higher index exist, too.
     """
 
     min_symbols: int = 2
@@ -53,7 +59,7 @@ class LogicConfig:
     size: int = 500
 
     def validate(self) -> None:
-        """Raise LogicgenError where a range holds nothing."""
+        """Raise LogicgenError if a range is empty."""
         ranges = {
             "symbols": (self.min_symbols, self.max_symbols),
             "length": (self.min_length, self.max_length),
@@ -61,8 +67,8 @@ class LogicConfig:
         for name, (low, high) in ranges.items():
             if not 1 <= low <= high:
                 raise LogicgenError(
-                    f"min_{name}, max_{name}: {low}, {high}; they have to be at least 1, and the"
-                    " first not above the second"
+                    f"min_{name}, max_{name}: {low}, {high}; both must be at least 1, and the first"
+                    " must not be above the second"
                 )
 
 
@@ -80,23 +86,22 @@ class LogicDataset(ProceduralDataset):
         }
         self._samples = self._task.samples(**self._ranges, seed=self.seed)
         self._scorer = partial(shared_scorer, self.task, config.mode, config.timeout)
-        self._scorer()  # complain here of a setting that cannot be
+        self._scorer()  # raises LogicgenError for an impossible setting
 
     def __reduce__(self) -> Any:
-        """Return what pickle stores: class and configuration, with the seed that was drawn."""
+        """Return the task and the configuration for pickle, with the seed that was drawn."""
         return _dataset, (self.task, replace(self.config, seed=self.seed))
 
     @property
     def category(self) -> str:
-        """Return the category of Reasoning Gym that the data set belongs to."""
+        """Return the Reasoning Gym category of the data set."""
         return "logic"
 
     def __getitem__(self, idx: int) -> dict[str, Any]:
         """Return problem number `idx`: `question`, `answer` and `metadata`.
 
-        The answer is the canonical one, as people write it; others may be right, too. Raises
-        LogicgenError where the ranges hold no problem, and for a number of examples that there is
-        not.
+        The answer is the canonical answer, written for people. Other answers may be right, too.
+        Raises LogicgenError if no problem is in the ranges, or if `examples` is too large.
         """
         problem, cell = self._samples[idx], self._samples.cell(idx)
         text = self._task.write(problem)
@@ -118,17 +123,18 @@ class LogicDataset(ProceduralDataset):
     def score_answer(self, answer: str | None, entry: dict[str, Any]) -> float:
         """Return 1.0 for an answer that solves the problem of an entry, else 0.0.
 
-        answer: as `reasoning_gym.utils.extract_answer` returns it, or a whole completion.
+        If the judge cannot decide within `timeout` seconds, the score is 0.0: Reasoning Gym needs a
+        number, 1.0 could reward a wrong answer, and NaN would spoil the mean of a group.
 
-        A score is a number here, so what cannot be decided within `timeout` seconds is 0.0: 1.0
-        might be paid for nothing, and the mean of a group would not take NaN. Raises LogicgenError
-        for an entry without a problem; no answer makes it raise.
+        answer: the result of `reasoning_gym.utils.extract_answer`, or a whole completion.
+
+        Raises LogicgenError if the entry has no problem. No answer raises an error.
         """
         problem = entry.get("metadata", {}).get("problem")
         if problem is None:
             raise LogicgenError(
-                "an entry has no metadata 'problem', which is what an answer is checked against:"
-                f" take the entries of logicgen_{self.task}"
+                "an entry has no metadata 'problem', so the answer cannot be checked: take the"
+                f" entries of logicgen_{self.task}"
             )
         if self.config.mode == "strict" and isinstance(answer, str) and "<answer>" not in answer:
             answer = answer_text(answer)
@@ -136,10 +142,10 @@ class LogicDataset(ProceduralDataset):
         return judgement.reward or 0.0
 
     def score_answer_cascade(self, answer: str | None, entry: dict[str, Any]) -> float:
-        """Return the same as `score_answer`.
+        """Return the score of `score_answer`.
 
-        The method of Reasoning Gym scores a second time, without LaTeX and with a blank for each
-        `~`. It would pay `~a, b` for `a & b`.
+        Reasoning Gym's own method scores a second time, after it removes LaTeX and replaces `~` by
+        a blank. It would reward `~a, b` as an answer to `a & b`.
         """
         return self.score_answer(answer, entry)
 
@@ -168,7 +174,7 @@ class LogicCurriculum(BaseCurriculum):
 
 @cache
 def dataset_class(task: str) -> type[LogicDataset]:
-    """Return the class of the data sets of a task, made once."""
+    """Return the class of the data sets of a task. The class is made once."""
     return type(f"{task.capitalize()}Dataset", (LogicDataset,), {"task": task})
 
 

@@ -1,4 +1,4 @@
-"""Read what models wrote from files: JSON lines, or a log of Inspect."""
+"""Read the replies of models from files: JSON lines, or a log of Inspect."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from logicgen.integrations.versions import importing
 from logicgen.tasks.lines import LONGEST, fields_of
 
 SAID = ("row", "problem", "split", "dataset", "fingerprint", "prompt_version")
-"""What the metadata of a sample say of the problem that it asks."""
+"""The fields in a sample's metadata that identify its problem."""
 
 
 def read_replies(path: Path) -> list[dict[str, Any]]:
-    """Return replies as plain data: each has a `completion`, and says what it answers.
+    """Return replies as plain data: each has a `completion`, and `row` or `problem` or both.
 
-    path: a log of Inspect (`.eval` or `.json`), or JSON lines with `completion`, and `row` or
-        `problem` or both.
+    path: a log of Inspect (`.eval` or `.json`), or JSON lines with these fields.
 
-    Raises LogicgenError naming the line or the sample that is damaged or has no completion.
+    Raises LogicgenError with the line or the sample that is damaged or has no completion.
     """
     if path.suffix in (".eval", ".json") and not _has_lines(path):
         return list(_of_log(path))
@@ -29,7 +28,7 @@ def read_replies(path: Path) -> list[dict[str, Any]]:
 
 
 def _has_lines(path: Path) -> bool:
-    """Return whether a file begins with a line that is a reply, which no log does."""
+    """Return whether the first line of a file is a reply. No log begins with a reply."""
     with reading(path), path.open("rb") as file:
         first = file.readline(LONGEST)
     try:
@@ -39,7 +38,7 @@ def _has_lines(path: Path) -> bool:
 
 
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the objects of JSON lines. Raises LogicgenError naming the line that is none."""
+    """Yield the objects of JSON lines. Raises LogicgenError with a line that is not an object."""
     with reading(path), path.open(encoding="utf-8") as file:
         for number, line in enumerate(file, 1):
             if line.strip():
@@ -51,10 +50,10 @@ def _of_log(path: Path) -> Iterator[dict[str, Any]]:
     with importing("inspect_ai", "0.3.285"):
         from inspect_ai.log import read_eval_log
     with reading(path):
-        path.open("rb").close()  # complain about a file that cannot be read as of all others
+        path.open("rb").close()  # raises the usual error if the file cannot be read
     try:
         log = read_eval_log(str(path))
-    except Exception as error:  # whatever a damaged file makes it raise
+    except Exception as error:  # a damaged file can raise any exception
         why = re.sub(r"\s+", " ", str(error))[:100]
         raise LogicgenError(f"{path}: not a whole log of Inspect ({why})") from None
     for sample in log.samples or ():

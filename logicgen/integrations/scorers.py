@@ -1,4 +1,4 @@
-"""Scorers that all adapters share: one for each task and setting, however many ask for it."""
+"""Scorers that all adapters share: a single scorer for each task and setting."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ def shared_scorer(
     workers: int = 1,
     reasons: bool = False,
 ) -> Scorer:
-    """Return the scorer of these settings, whose helpers end with the program.
+    """Return the scorer with these settings. Its worker processes end with the program.
 
     May be called from any thread and in forked processes. Raises LogicgenError as `Scorer` does.
     """
     key = (task, mode, timeout, workers, reasons)
     if key not in _SCORERS:
-        # No lock, which a fork could leave closed: of two that are made, the first is used.
+        # No lock, because a fork could copy a locked lock. If two threads make a scorer, the first
+        # scorer is used.
         new = Scorer(task, mode, timeout=timeout, workers=workers, reasons=reasons)
         _SCORERS.setdefault(key, new)
     return _SCORERS[key]
@@ -37,16 +38,18 @@ def rewards(
     timeout: float = 1.0,
     workers: int = 1,
 ) -> list[float | None]:
-    """Return the rewards of completions, in order: 1.0, 0.0, or None where it is not known.
+    """Return the rewards of completions, in order: 1.0, 0.0, or None if the verdict is unknown.
 
-    asked: task, problem and completion of each; tasks may be mixed. Settings are those of `Scorer`.
-    Raises LogicgenError for an unknown task, a problem that does not parse and a setting that
-    cannot be.
+    asked: tuples of task, problem and completion; tasks may be mixed.
+    mode, timeout, workers: settings of `Scorer`.
+
+    Raises LogicgenError for an unknown task, a problem that does not parse, or an impossible
+    setting.
     """
     places: dict[str, list[int]] = {}
     for place, (task, _, _) in enumerate(asked):
         if not isinstance(task, str):
-            raise LogicgenError(f"a task is {shown(task)}, not the name of one")
+            raise LogicgenError(f"a task is {shown(task)}, which is not the name of a task")
         places.setdefault(task, []).append(place)
     found: list[float | None] = [None] * len(asked)
     for task, mine in places.items():
@@ -60,9 +63,10 @@ def rewards(
 
 
 def said(completion: Any) -> object:
-    """Return what a completion says: itself, or of a list of messages what the last one says.
+    """Return the text of a completion. For a list of messages, return the text of the last message.
 
-    Where the last message is not the model's, or has no text, it is nothing that can be read.
+    Return None if the last message is not from the model. Without text, the result is not a text
+    that contains an answer.
     """
     if not isinstance(completion, list | tuple):
         return completion

@@ -1,8 +1,8 @@
-"""A reward function for TRL: pays completions that solve their problem.
+"""A reward function for TRL: rewards completions that solve their problem.
 
     GRPOTrainer(model, reward_funcs=reward, train_dataset=dataset, args=GRPOConfig(...))
 
-where the data set is read from what `logicgen export DATA DIR --for trl` writes.
+Write the data set with `logicgen export DATA DIR --for trl`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ at_least("trl", "1.16")
 
 
 class Reward:
-    """A reward function with settings of its own, which are those of `logicgen.Scorer`.
+    """A reward function with its own settings of `logicgen.Scorer`.
 
-    TRL logs it under the name *logicgen*. It holds nothing but its settings, and so can be pickled.
+    TRL logs it under the name *logicgen*. It holds only its settings, so it can be pickled.
     """
 
     def __init__(self, mode: Mode = "strict", *, timeout: float = 1.0, workers: int = 1) -> None:
@@ -36,19 +36,20 @@ class Reward:
         task: Sequence[Any] | None = None,
         **_: Any,
     ) -> list[float | None]:
-        """Return a reward for each completion: 1.0, 0.0, or None, which TRL leaves out.
+        """Return a reward for each completion: 1.0, 0.0, or None, which TRL ignores.
 
-        completions: texts, or lists of messages, of which the last one is read.
-        problem, task: columns of the data set, a value for each completion. Where task is None, as
-            in rows of other data sets, so is the reward.
-        Raises LogicgenError for a missing column, an unknown task and a problem that does not
-        parse; no completion makes it raise.
+        completions: texts, or lists of messages; the last message is read.
+        problem, task: columns of the data set, with a value for each completion. In rows of other
+            data sets the task is None; such a row gets no reward.
+
+        Raises LogicgenError for a missing column, an unknown task, or a problem that does not
+        parse. No completion raises an error.
         """
         if problem is None or task is None:
             missing = "problem" if problem is None else "task"
             raise LogicgenError(
-                f"the data set has no column {missing!r}: take one that `logicgen export DATA DIR"
-                " --for trl` wrote, and set remove_unused_columns=False in the configuration"
+                f"the data set has no column {missing!r}: write it with `logicgen export DATA DIR"
+                " --for trl`, and set remove_unused_columns=False in the configuration"
             )
         found: list[float | None] = [None] * len(completions)
         ours = [place for place, name in enumerate(task) if name is not None]
@@ -60,4 +61,4 @@ class Reward:
 
 
 reward = Reward()
-"""The reward function with strict reading of answers, and a second for each."""
+"""The reward function in mode `strict`, with a limit of a second for each completion."""

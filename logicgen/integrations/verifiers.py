@@ -1,7 +1,7 @@
-"""A taskset for verifiers: the problems of a data set, paid for answers that solve them.
+"""A taskset for verifiers: the problems of a data set, with rewards for right answers.
 
-verifiers looks for a taskset in a module that is named like its id, without dots. So write one,
-*my_logic.py*, where Python finds it:
+verifiers looks for a taskset in a module with the name of its id, without dots. So write a module
+*my_logic.py* where Python finds it:
 
     from logicgen.integrations.verifiers import LogicTaskset
 
@@ -30,11 +30,11 @@ with importing("verifiers", "0.4"):
 
 
 class LogicData(vf.TaskData):
-    """A problem with its prompt, and where it is from: a data set, its split and row.
+    """A problem with its prompt, and its data set, split and row.
 
     Attributes:
         logic: name of the logicgen task, such as *ltl*.
-        answer: the stored one, as people write it; others may be right, too.
+        answer: the stored answer, written for people. Other answers may be right, too.
     """
 
     problem: str
@@ -51,26 +51,25 @@ class LogicData(vf.TaskData):
 
 
 class LogicTaskConfig(vf.TaskConfig):
-    """How completions are judged: settings of `logicgen.Scorer`."""
+    """Settings of `logicgen.Scorer`, which judges the completions."""
 
     mode: Mode = "strict"
     timeout: float = 10.0
 
 
 class LogicTask(vf.Task[LogicData, vf.State, LogicTaskConfig]):
-    """A problem whose reward is 1.0 for a right answer, else 0.0."""
+    """A problem with a reward of 1.0 for a right answer, else 0.0."""
 
     @property
     def key(self) -> str:
-        """Return what tells an example from all others, of this data set and of others."""
+        """Return a text that identifies the example among all data sets."""
         return f"{self.data.dataset}-{self.data.fingerprint}-{self.data.id}"
 
     @vf.reward
     async def right(self, trace: vf.Trace) -> float:
         """Return the reward of the last reply; `trace.info` gets verdict, answer and reason.
 
-        Raises LogicgenError where a limit was reached: the rollout is then one with an error and
-        without a reward, neither right nor wrong.
+        Raises LogicgenError if a limit is reached. The rollout then has an error and no reward.
         """
         judgement = await self._judge(trace.last_reply)
         trace.info["judgement"] = {
@@ -83,7 +82,7 @@ class LogicTask(vf.Task[LogicData, vf.State, LogicTaskConfig]):
         return float(judgement.reward)
 
     async def validate(self, runtime: vf.Runtime) -> bool | None:
-        """Return whether the stored answer is right; None where a limit was reached."""
+        """Return whether the stored answer is right, or None if a limit is reached."""
         reward = (await self._judge(answer_text(self.data.answer))).reward
         return None if reward is None else reward == 1.0
 
@@ -93,7 +92,7 @@ class LogicTask(vf.Task[LogicData, vf.State, LogicTaskConfig]):
 
 
 class VerifiersConfig(vf.TasksetConfig):
-    """Which problems are asked, and how they are written.
+    """Settings of the problems and the prompts.
 
     Attributes:
         data: folder of a data set.
@@ -114,8 +113,8 @@ class LogicTaskset(vf.Taskset[LogicTask, VerifiersConfig]):
     def load(self) -> Iterator[LogicTask]:
         """Yield the problems.
 
-        Raises LogicgenError where there is no such data set or split, for a task without prompts,
-        and a setting that cannot be.
+        Raises LogicgenError if the data set or the split does not exist, if the task has no
+        prompts, or for an impossible setting.
         """
         config = self.config
         if not config.data:

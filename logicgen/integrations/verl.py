@@ -1,9 +1,10 @@
-"""A reward function for verl: pays solutions of problems that logicgen has written.
+"""A reward function for verl: rewards solutions of problems that logicgen has written.
 
-reward.custom_reward_function.path=pkg://logicgen.integrations.verl
+Write data with `logicgen export DATA DIR --for verl`, and set
 
-with data that `logicgen export DATA DIR --for verl` writes. Settings of `logicgen.Scorer` are given
-as +reward.custom_reward_function.reward_kwargs.timeout=5.
+    reward.custom_reward_function.path=pkg://logicgen.integrations.verl
+
+Give settings of `logicgen.Scorer` as +reward.custom_reward_function.reward_kwargs.timeout=5.
 """
 
 from __future__ import annotations
@@ -31,20 +32,23 @@ def compute_score(
     workers: int = 1,
     **_: Any,
 ) -> dict[str, float]:
-    """Return `score`, and `acc`, which is the same: 1.0 for a right answer, else 0.0.
+    """Return the reward as `score` and as `acc`: 1.0 for a right answer, else 0.0.
 
-    data_source: `logicgen/<task>`. ground_truth: the problem.
+    verl needs a number for each solution. None would leave the whole batch without rewards, and NaN
+    would spoil the advantages of the group. So an unknown verdict gets 0.0, and `unknown` is then
+    1.0, else 0.0. verl logs the mean of `unknown` over the validation data. It should be near 0.
 
-    verl needs a number for each solution: None would leave the whole batch without rewards, and NaN
-    spoil the advantages of the group. So a verdict that is not known is paid like a wrong answer,
-    since 1.0 might be paid for nothing, and `unknown`, else 0.0, is 1.0: verl averages it over the
-    validation data, where it should stay near 0. Where data of others are mixed in, all solutions
-    need the same keys, or `score` alone. Raises LogicgenError for another data source and a problem
-    that does not parse; no solution makes it raise.
+    If data from other sources are mixed in, all solutions need the same keys, or only `score`.
+
+    data_source: `logicgen/<task>`.
+    ground_truth: the problem.
+
+    Raises LogicgenError for another data source, or a problem that does not parse. No solution
+    raises an error.
     """
     if not isinstance(data_source, str) or not data_source.startswith(_OURS):
         raise LogicgenError(
-            f"data_source: {shown(data_source)}; it has to be {_OURS}TASK, as"
+            f"data_source: {shown(data_source)}; it must be {_OURS}TASK, as"
             " `logicgen export DATA DIR --for verl` writes it"
         )
     task = data_source.removeprefix(_OURS)

@@ -1,4 +1,4 @@
-"""Refuse a package that is older than the one an adapter was tested with."""
+"""Refuse a package that is older than the version that an adapter was tested with."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from logicgen.extras import extras_named
 
 
 def at_least(package: str, needed: str) -> None:
-    """Raise LogicgenError where a package is installed whose version is below `needed`.
+    """Raise LogicgenError if a package is installed with a version below `needed`.
 
-    A package that is not installed is not complained of: who imports it will be. Release numbers
-    are compared alone, so that 1.16.0.dev0 counts as 1.16.
+    A missing package raises no error here; its import will. Only release numbers are compared, so
+    1.16.0.dev0 counts as 1.16.
     """
     try:
         found = version(package)
@@ -30,14 +30,17 @@ def at_least(package: str, needed: str) -> None:
 
 @contextmanager
 def importing(package: str, needed: str) -> Iterator[None]:
-    """Import a package inside. LogicgenError: it is older than `needed`, or not installed."""
+    """Check a package that is imported inside.
+
+    Raises LogicgenError if the package is older than `needed` or not installed.
+    """
     at_least(package, needed)
     with extras_named():
         yield
 
 
 def _release(text: str) -> list[int]:
-    """Return the release numbers that a version begins with, without zeros at their end."""
+    """Return the release numbers at the beginning of a version, without zeros at their end."""
     match = re.match(r"(?:\d+!)?(\d+(?:\.\d+)*)", text)
     numbers = [int(number) for number in match[1].split(".")] if match else []
     while numbers and not numbers[-1]:

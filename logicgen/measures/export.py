@@ -84,15 +84,14 @@ def _card(
     duration = "" if minutes is None else f" in {minutes:,.0f} minutes"
     lines = [f"# {plain(name)}", "", *([plain(about), ""] if about else [])]
     lines += [
-        f"A model of {parameters:,} parameters for the task `{made['task']}`, trained by logicgen "
-        f"{made['versions']['logicgen']} for",
-        f"{made['steps']:,} steps{duration} on problems of {ranges[0]} symbols and"
-        f" {ranges[1]} tokens"
+        f"A model of {parameters:,} parameters for the task `{made['task']}`.",
+        f"Logicgen {made['versions']['logicgen']} trained it for {made['steps']:,} steps{duration}"
+        f" on problems of {ranges[0]} symbols and {ranges[1]} tokens"
         + (f" (`{' '.join(region['tokens'])}`)." if region.get("tokens") else "."),
         *_learning(made),
-        "The recipe is in `model.json`, with the sha256 of the weights, which loading checks; the "
-        "weights are",
-        "in half precision.",
+        "The weights are in half precision. `model.json` contains the recipe, and the sha256 of"
+        " the weights,",
+        "which is checked when the model is loaded.",
         "",
         "```",
         f'logicgen solve --task {made["task"]} --model {name} "..."',
@@ -124,8 +123,8 @@ def _learning(made: dict[str, Any]) -> list[str]:
     return [
         "It was first trained on stored answers. In these steps it learned from its own answers to",
         f"unsolved problems of {symbols[0]} to {symbols[1]} symbols and {length[0]} to {length[1]}"
-        f" tokens, which the solver judged (`{reward['method']}`).",
-        f"{100 * reward['stored']:.0f}% of each step's answers were stored answers.",
+        f" tokens. The solver judged the answers (`{reward['method']}`).",
+        f"In each step, {100 * reward['stored']:.0f}% of the answers were stored answers.",
     ]
 
 

@@ -90,7 +90,7 @@ def test_what_is_not_known_is_not_paid_and_counted(undecided):
     "label", ["", "a & !b", None, "3", "[]", '{"task": "ltl"}', LABEL.encode() + b"x", "[" * 99999]
 )
 def test_a_label_of_another_form_is_an_error_of_one_line(label):
-    with pytest.raises(LogicgenError, match="has to be JSON with task and problem") as raised:
+    with pytest.raises(LogicgenError, match="must be JSON with task and problem") as raised:
         reward_func([PROMPT + RIGHT], [PROMPT], [label])
     assert "\n" not in str(raised.value)
 

@@ -45,8 +45,8 @@ def test_what_is_not_known_is_none(undecided):
     ("row", "settings", "message"),
     [
         (("chess", "a", ""), {}, "no task is called 'chess'"),
-        ((None, "a", ""), {}, "a task is None, not the name of one"),
-        ((["ltl"], "a", ""), {}, "not the name of one"),
+        ((None, "a", ""), {}, "a task is None, which is not the name of a task"),
+        ((["ltl"], "a", ""), {}, "not the name of a task"),
         (("ltl", "a U", "<answer>{a}</answer>"), {}, "task ltl: line 1, column"),
         (("ltl", None, ""), {}, "task ltl: a problem is NoneType, not text"),
         (RIGHT, {"mode": "lenient"}, "'strict' or 'tolerant'"),

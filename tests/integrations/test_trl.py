@@ -33,8 +33,8 @@ def test_a_missing_column_is_named_with_what_to_do(missing):
     with pytest.raises(LogicgenError) as raised:
         reward(prompts=["a"], completions=["a"], completion_ids=[[1]], **columns)
     assert str(raised.value) == (
-        f"the data set has no column {missing!r}: take one that `logicgen export DATA DIR"
-        " --for trl` wrote, and set remove_unused_columns=False in the configuration"
+        f"the data set has no column {missing!r}: write it with `logicgen export DATA DIR"
+        " --for trl`, and set remove_unused_columns=False in the configuration"
     )
 
 

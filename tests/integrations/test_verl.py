@@ -47,7 +47,7 @@ def test_another_data_source_is_refused(source):
     with pytest.raises(LogicgenError) as raised:
         compute_score(source, "", "a")
     assert str(raised.value) == (
-        f"data_source: {source!r}; it has to be logicgen/TASK, as"
+        f"data_source: {source!r}; it must be logicgen/TASK, as"
         " `logicgen export DATA DIR --for verl` writes it"
     )
 

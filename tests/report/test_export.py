@@ -89,9 +89,9 @@ def test_the_card_tells_how_it_learnt(run: Path, tmp_path: Path) -> None:
     export(tmp_path / "better", tmp_path / "out2", "mine")
     card = (tmp_path / "out2" / "README.md").read_text()
     low, high = model.region.length
-    assert "which the solver judged (`expert-iteration`)" in card
+    assert "The solver judged the answers (`expert-iteration`)" in card
     assert f"unsolved problems of 1 to 9 symbols and {low} to {high} tokens" in card
-    assert "50% of each step's answers were stored answers" in card
+    assert "In each step, 50% of the answers were stored answers" in card
 
 
 def test_what_is_there_is_kept(run: Path, tmp_path: Path) -> None:
