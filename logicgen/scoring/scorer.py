@@ -112,6 +112,10 @@ def refusal(completion: object) -> Judgement | None:
 class Scorer:
     """Judges the completions of one task, from any thread and any event loop.
 
+    No completion raises an error. A problem that does not parse raises FormatError. The first
+    score starts the helpers. They end with `close`, with the `with` block, or with the program.
+    Raises LogicgenError for an unknown task or an invalid setting.
+
     Args:
         task: its name.
         mode: `strict` or `tolerant`: which places of a completion may hold the answer.
@@ -122,10 +126,6 @@ class Scorer:
         workers: the number of completions that are judged at the same time.
         reasons: whether to look for a counterexample if an answer is wrong. This takes longer than
             the verdict.
-
-    No completion raises an error. A problem that does not parse raises FormatError. The first
-    score starts the helpers. They end with `close`, with the `with` block, or with the program.
-    Raises LogicgenError for an unknown task or an invalid setting.
     """
 
     def __init__(
