@@ -59,8 +59,8 @@ release: .venv/release
 	.venv/release/bin/python -m tests.release
 
 .venv/bin/python:
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' || \
-	  { echo 'logicgen needs Python 3.11 to 3.13; name one with: make PYTHON=python3.12 ...' >&2; exit 2; }
+	$(if $(shell $(PYTHON) -c 'import sys; print((3, 11) <= sys.version_info[:2] < (3, 14) or "")'),, \
+	  $(error logicgen needs Python 3.11 to 3.13: make PYTHON=python3.12 ...))
 	$(PYTHON) -m venv .venv
 
 INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt

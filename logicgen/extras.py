@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
+from types import ModuleType
 from typing import Any
 
 from logicgen.errors import LogicgenError, shortened
@@ -47,12 +48,38 @@ class MissingExtraError(LogicgenError, ImportError):
     """An optional package is not installed. The message names the extra to install."""
 
 
-def missing_extra(error: ModuleNotFoundError) -> MissingExtraError | None:
-    """Return the error for a missing package, or None if no extra installs the package."""
-    package = (error.name or "").partition(".")[0]
-    if package not in EXTRAS:
+def missing_extra(error: BaseException) -> MissingExtraError | None:
+    """Return the error that names the extra if a package of an extra is missing or incomplete.
+
+    A package is incomplete if a part or a dependency of it cannot be imported.
+    """
+    if isinstance(error, LogicgenError):
         return None
-    return _missing(package)
+    named = error.name or "" if isinstance(error, ImportError) else ""
+    if isinstance(error, AttributeError) and isinstance(error.obj, ModuleType):
+        named = error.obj.__name__
+    if isinstance(error, ModuleNotFoundError) and named in EXTRAS:
+        return _missing(named)
+    if (package := named.partition(".")[0]) in EXTRAS:
+        return _incomplete(package, error)
+    trace = error.__traceback__
+    while trace is not None:  # from the outside to the place that failed
+        frame = trace.tb_frame
+        package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        if package in EXTRAS and frame.f_code.co_name == "<module>":
+            return _incomplete(package, error)
+        trace = trace.tb_next
+    return None
+
+
+def _incomplete(package: str, error: BaseException) -> MissingExtraError:
+    reason = shortened(" ".join(str(error).split()), 200)
+    found = MissingExtraError(
+        f"{package} is installed only in part ({reason}): pip install --force-reinstall"
+        f" 'logicgen[{EXTRAS[package]}]'"
+    )
+    found.name = package
+    return found
 
 
 def need(extra: str) -> None:
@@ -75,10 +102,10 @@ def _missing(package: str) -> MissingExtraError:
 
 @contextmanager
 def extras_named() -> Iterator[None]:
-    """Turn the ModuleNotFoundError of a package of an extra into a MissingExtraError."""
+    """Raise MissingExtraError if a package of an extra cannot be imported."""
     try:
         yield
-    except ModuleNotFoundError as error:
+    except (ImportError, AttributeError, OSError) as error:
         missing = missing_extra(error)
         if missing is None:
             raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -162,6 +163,28 @@ def test_other_modules_that_are_missing_are_not_explained():
         import no_such_module  # noqa: F401
     assert not isinstance(raised.value, LogicgenError)
     assert missing_extra(ModuleNotFoundError("no name")) is None
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("import no_such_dependency", "No module named 'no_such_dependency'"),
+        ("raise OSError('libtorch_cpu.so: cannot open')", "libtorch_cpu.so: cannot open"),
+        ("raise ImportError('undefined symbol: x')", "undefined symbol: x"),
+        ("", "cannot import name 'Tensor' from 'torch'"),
+    ],
+)
+def test_an_extra_that_is_installed_in_part_is_named(content, reason, tmp_path):
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "__init__.py").write_text(content)
+    command = [sys.executable, "-m", "logicgen.cli.main", "complete", "run", "text"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(tmp_path)}
+    )
+    assert done.returncode == 2
+    [line] = done.stderr.splitlines()
+    assert line.startswith(f"logicgen: torch is installed only in part ({reason}")
+    assert line.endswith("pip install --force-reinstall 'logicgen[train]'")
 
 
 def test_what_is_installed_is_not_missed(monkeypatch):

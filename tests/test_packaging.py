@@ -57,6 +57,33 @@ def run(cwd: Path, *arguments: object, code: int = 0) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.mark.parametrize(
+    ("version", "works"), [("3, 10", False), ("3, 13", True), ("3, 14", False)]
+)
+def test_make_names_the_versions_of_python(version, works, tmp_path):
+    folder = tmp_path / "with blanks"
+    folder.mkdir()
+    shutil.copy(ROOT / "Makefile", folder)
+    python = folder / "python"
+    faked = f"import sys; sys.version_info = ({version}, 0); exec(sys.argv[1])"
+    python.write_text(f'#!/bin/sh\n[ "$1" = -c ] && exec {sys.executable} -c "{faked}" "$2"\n:\n')
+    python.chmod(0o755)
+    command = ["make", "--no-print-directory", "PYTHON=./python", ".venv/bin/python"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    if works:
+        assert (done.returncode, done.stderr) == (0, "")
+        return
+    assert done.returncode == 2
+    [line] = done.stderr.splitlines()
+    assert "logicgen needs Python 3.11 to 3.13: make PYTHON=python3.12" in line
+
+
+def test_pip_is_told_the_versions_of_python(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        [name] = [name for name in archive.namelist() if name.endswith("/METADATA")]
+        assert "\nRequires-Python: <3.14,>=3.11\n" in archive.read(name).decode()
+
+
 @pytest.mark.needs("matplotlib")
 def test_it_runs_in_a_fresh_environment(wheel, tmp_path):
     environment = tmp_path / "a fresh environment"

@@ -101,8 +101,7 @@ def _reason(error: BaseException) -> str:
     from logicgen.errors import LogicgenError, reason_of
     from logicgen.extras import missing_extra
 
-    if isinstance(error, ModuleNotFoundError):
-        error = missing_extra(error) or error
+    error = missing_extra(error) or error
     match error:
         case LogicgenError():
             return str(error)
