@@ -36,7 +36,8 @@ _TEMPORAL = "".join(
 _TRACE = "".join(
     (
         "A trace says",
-        " what holds at each position, beginning with the first: positions are separated by semicolons,",
+        " what holds at each position, beginning with the first:",
+        " positions are separated by semicolons,",
         " and it ends with a part in braces that repeats for ever, such as `a & !b ; {c ; 1}`.",
     )
 )
