@@ -90,12 +90,12 @@ def check(grammar: Grammar, connection: Connection) -> Json | None:
 def published(students: int, seed: int, lesson: dict[str, Any]) -> Json:
     """Return the probabilities of sentences before and after the cut, for each student."""
     lessons = [Sentences.of(sentence_ids(SETS["three"]))] * students
-    learnt, _ = learn(lessons, WORDS, 2, lesson, seed)
+    learned, _ = learn(lessons, WORDS, 2, lesson, seed)
     ids = sentence_ids(("big cat", "big dog", "small dog", "small cat"))
     found: list[list[list[float]]] = []
     deviations: list[float] = []
     pictured: Json = {}
-    for student in (pruned(each, NEGLIGIBLE) for each in learnt):
+    for student in (pruned(each, NEGLIGIBLE) for each in learned):
         try:
             connection = find_connection(student, "big", "dog")
         except LogicgenError:  # it has learned another grammar

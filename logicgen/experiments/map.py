@@ -185,9 +185,9 @@ def _draw(
         axes.imshow(values, cmap=ACCURACY, vmin=0, vmax=1, aspect="auto")
         for (row, column), value in np.ndenumerate(values):
             if not np.isnan(value):
-                colour = "white" if value < 0.2 or value > 0.85 else "black"
+                color = "white" if value < 0.2 or value > 0.85 else "black"
                 place = {"ha": "center", "va": "center", "fontsize": 8}
-                axes.annotate(f"{value:.0%}", (column, row), color=colour, **place)
+                axes.annotate(f"{value:.0%}", (column, row), color=color, **place)
         axes.set_title(says, fontsize=10)
         axes.set_xticks(range(len(sentences)), [_count(count) for count in sentences])
         axes.set_xlabel("sentences")

@@ -99,9 +99,9 @@ class DecoderLearner(Learner):
     module: CausalLM
 
     def __init__(
-        self, model: CausalLM, learnt: Tensor, training: DecoderTraining, seed: int
+        self, model: CausalLM, learned: Tensor, training: DecoderTraining, seed: int
     ) -> None:
-        self.module, self.learnt, self.training, self.seed = model, learnt, training, seed
+        self.module, self.learned, self.training, self.seed = model, learned, training, seed
         self.schedule = Schedule(training.steps, training.learning_rate)
         self.log_every = training.steps
 
@@ -113,9 +113,9 @@ class DecoderLearner(Learner):
     def batches(self, step: int) -> Iterator[Tensor]:
         """Yield random sentences, (B, T); `step` is ignored, since trainings begin with step 0."""
         generator = torch.Generator().manual_seed(self.seed)
-        size = (min(self.training.batch, len(self.learnt)),)
+        size = (min(self.training.batch, len(self.learned)),)
         while True:
-            yield self.learnt[torch.randint(len(self.learnt), size, generator=generator)]
+            yield self.learned[torch.randint(len(self.learned), size, generator=generator)]
 
     def loss(
         self, batch: Tensor, generator: torch.Generator, measured: bool
