@@ -21,7 +21,7 @@ def test_the_bound_and_the_least_of_a_corpus(tmp_path):
     result = run("measure", "tightness", tmp_path / "run", "--data", corpus.folder, "--limit", 5)
     assert result.returncode == 0, result.stderr
     why, bound, length, least = result.stdout.splitlines()
-    assert why.startswith("tight: features are bounded")
+    assert why.startswith("tight: the last layer normalization bounds")
     found = tightness(model, range(5))
     assert bound.endswith(f"at least {math.exp(found.log_least):.3g} (in 5 draws of rows)")
     assert length.endswith(f"at most {found.mean_length:,.4g} (in 5 draws of rows)")
