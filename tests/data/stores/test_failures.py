@@ -133,7 +133,7 @@ def test_what_the_store_has_lost_or_damaged(bucket, whole, cache):
     check_whole(url, whole)
     empty(cache)
     store.remove(shard)
-    with pytest.raises(LogicgenError, match=r"00000.parquet: missing: run the same logicgen generate"):
+    with pytest.raises(LogicgenError, match=r"00000.parquet: missing: run the same logicgen"):
         load_dataset(url)
     make(recipe(), url, name="some")  # as it says
     check_whole(url, whole)
