@@ -1,1 +1,1 @@
-"""Models: one recipe, one protocol of a trained model, checkpoints."""
+"""Models: recipes, the interface of a model, its kinds, and checkpoints."""

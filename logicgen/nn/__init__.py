@@ -1,1 +1,1 @@
-"""Networks as tensors only: embeddings, positions, Transformers, losses, decoding."""
+"""Networks, without files or recipes: embeddings, positions, Transformers, losses, decoding."""

@@ -1,1 +1,1 @@
-"""Fitting a model to a data set; checkpoints."""
+"""Training: learners, the training loop, optimizers, devices, and run folders."""
