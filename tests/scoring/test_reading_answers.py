@@ -35,8 +35,16 @@ def spellings() -> str:
             title = ""
         priority = f" [{found[2]}]" if found[2] else ""
         choices = re.sub(r"\b_(?=[A-Z])", "", PARTS.sub(shown, found[3]))
+        choices = in_paragraphs(re.sub(r"(?<=[`A-Z_)?*]) ,(?= )", ",", choices))
         lines.append(f"- **{found[1]}**{priority}: {choices}")
     return "\n".join(lines) + "\n\n"
+
+
+def in_paragraphs(choices: str) -> str:
+    """Return a list of choices with a paragraph for every 20 of them."""
+    parts = re.split(r"(?<=[`A-Z_)?*]), ", choices)
+    paragraphs = [", ".join(parts[start : start + 20]) for start in range(0, len(parts), 20)]
+    return ",\n\n    ".join(paragraphs)
 
 
 def grammar_lines() -> list[str]:
@@ -47,7 +55,7 @@ def grammar_lines() -> list[str]:
 def shown(part: re.Match[str]) -> str:
     """Return a part of a definition as the page shows it."""
     if part[0] == "|":
-        return "·"
+        return ","
     if part["regex"]:
         return code(part["regex"])
     text = re.sub(r"\\(.)", r"\1", part["text"])
