@@ -174,12 +174,12 @@ def _model(letters: list[list[Letter]], loop: int, chain: bool) -> Any:
             for target in range(starts[after], starts[after] + len(letters[after])):
                 builder.add_next_value(row, target, 1.0)
                 row += 1
-    labels = _labelling([letter for choices in letters for letter in choices])
+    labels = _labeling([letter for choices in letters for letter in choices])
     parts = SparseModelComponents(transition_matrix=builder.build(), state_labeling=labels)
     return SparseDtmc(parts) if chain else SparseMdp(parts)
 
 
-def _labelling(letters: list[Letter]) -> Any:
+def _labeling(letters: list[Letter]) -> Any:
     from stormpy.models import StateLabeling
 
     labels = StateLabeling(len(letters))

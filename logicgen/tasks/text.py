@@ -230,7 +230,7 @@ Share = Annotated[float, Field(gt=0, lt=0.5)]
 
 PART = 1 << 24  # the bytes of text in a part of a corpus
 TOKEN_BYTES = 4  # the most bytes of a character, and about the mean of a byte pair
-LEARNT_FROM = 1 << 28  # the most bytes of text from which byte pairs are learned
+LEARNED_FROM = 1 << 28  # the most bytes of text from which byte pairs are learned
 
 
 class TextSettings(Settings):
@@ -321,7 +321,7 @@ class TextSource(CorpusSource):
     def tokens(self) -> Tokens:  # type: ignore[override]
         """Return the tokens, learned from the training text."""
         if self._settings.tokens == "byte-pairs":
-            return Tokens.of_byte_pairs(self._texts(LEARNT_FROM), self._settings.vocabulary)
+            return Tokens.of_byte_pairs(self._texts(LEARNED_FROM), self._settings.vocabulary)
         counts = np.zeros(0x110000, dtype=np.int64)
         for text in self._texts():
             found = np.bincount(np.frombuffer(text.encode("utf-32-le"), np.uint32))
