@@ -39,7 +39,7 @@ MOST, AT_A_TIME = 10_000, 64
 class TextProbability(NamedTuple):
     """The probability of a text, as log2."""
 
-    tokenisations: int  # number of sequences of tokens that write the text
+    tokenizations: int  # number of sequences of tokens that write the text
     canonical: float  # log2 of the canonical sequence's probability
     marginal: float  # log2 of the probability of all sequences together
     standard_error: float  # of `marginal`, in bits; 0 if all sequences were summed
@@ -51,7 +51,7 @@ class TextProbability(NamedTuple):
         # Both are -inf if the model excludes the text.
         above = 0.0 if self.marginal == self.canonical else self.marginal - self.canonical
         return [
-            f"tokenisations  {magnitude(self.tokenisations)}",
+            f"tokenizations  {magnitude(self.tokenizations)}",
             f"canonical      {self.canonical:.4f}",
             f"marginal       {self.marginal:.4f}{error}",
             f"difference     {above:.4f}",
@@ -82,7 +82,7 @@ def text_probability(
     ways = _ways(lattice)
     if samples is None and ways[0] > MOST:
         raise LogicgenError(
-            f"the text has {magnitude(ways[0])} tokenisations, and up to {MOST:,} are summed: give"
+            f"the text has {magnitude(ways[0])} tokenizations, and up to {MOST:,} are summed: give"
             " --samples 1000 for an estimate, or a shorter text"
         )
     start, rows = torch.from_numpy(before).to(model.device), seed << 32

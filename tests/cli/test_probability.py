@@ -43,7 +43,7 @@ def test_a_short_text(run, model):
     found = text_probability(model, " heather", after="the", whole=True)
     said = printed(run, " heather", "--after", "the", "--whole")
     assert said == {
-        "tokenisations": str(found.tokenisations),
+        "tokenizations": str(found.tokenizations),
         "canonical": f"{found.canonical:.4f}",
         "marginal": f"{found.marginal:.4f}",
         "difference": f"{found.marginal - found.canonical:.4f}",

@@ -54,7 +54,7 @@ def test_the_sum_over_all_that_can_be_listed(name: str, after: str, whole: bool)
     for text in ("the", " heather", " <end>"):
         each = [log2(model, before, [*path, *end], 2) for path in ways(text)]
         found = text_probability(model, text, after=after, whole=whole, seed=2)
-        assert found.tokenisations == len(each)
+        assert found.tokenizations == len(each)
         assert found.marginal == pytest.approx(math.log2(sum(2**one for one in each)), abs=1e-4)
         canonical = [*PAIRS.encode(text).tolist(), *end]
         assert found.canonical == pytest.approx(log2(model, before, canonical, 2), abs=1e-4)
@@ -70,7 +70,7 @@ def test_tokens_that_do_not_depend_on_each_other() -> None:
     # Read: three ends, three times ab, once b; three different tokens.
     p = {text: (count + 3 / 258) / 10 for text, count in (("ab", 3), ("a", 0), ("b", 1))}
     found = text_probability(model, "ab")
-    assert found.tokenisations == 2
+    assert found.tokenizations == 2
     assert found.canonical == pytest.approx(math.log2(p["ab"]), abs=1e-5)
     assert found.marginal == pytest.approx(math.log2(p["ab"] + p["a"] * p["b"]), abs=1e-5)
 
@@ -92,7 +92,7 @@ def forward(model: LanguageModel, text: str) -> float:
 def test_an_estimate_of_more_than_can_be_listed() -> None:
     model, text = counted(PAIRS, [TEXT], 1), (TEXT * 3).strip()
     found = text_probability(model, text, samples=20, seed=1)
-    assert found.tokenisations > 10**9
+    assert found.tokenizations > 10**9
     # Guesses are exact where tokens are independent: each draw says the same.
     assert found.standard_error < 1e-4
     assert found.marginal == pytest.approx(forward(model, text), abs=1e-3)
@@ -102,7 +102,7 @@ def test_an_estimate_of_more_than_can_be_listed() -> None:
 def test_estimates_are_right_on_average_and_know_their_error() -> None:
     model, text = MODELS["learned"], " heather; the other"
     exact = text_probability(model, text)
-    assert exact.tokenisations > 30
+    assert exact.tokenizations > 30
     found = [text_probability(model, text, samples=30, seed=seed) for seed in range(60)]
     assert min(each.standard_error for each in found) > 0
     assert all(each.marginal > each.canonical for each in found)
@@ -123,7 +123,7 @@ def test_estimates_with_random_rows_are_of_these_rows() -> None:
     assert abs(found.marginal - exact.marginal) < 5 * found.standard_error
     assert abs(found.marginal - other.marginal) > 50 * found.standard_error
     # No more terms than samples: they are summed.
-    assert text_probability(model, text, samples=exact.tokenisations, seed=3) == exact
+    assert text_probability(model, text, samples=exact.tokenizations, seed=3) == exact
 
 
 def test_groups_of_sequences(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,11 +151,11 @@ def test_one_way_only(kind: str) -> None:
 
 def test_the_limit_of_sums(monkeypatch: pytest.MonkeyPatch) -> None:
     model, text = MODELS["n-gram"], " heather"
-    count = text_probability(model, text).tokenisations
+    count = text_probability(model, text).tokenizations
     monkeypatch.setattr(module, "MOST", count)
     text_probability(model, text)
     monkeypatch.setattr(module, "MOST", count - 1)
-    message = f"the text has {count} tokenisations, and up to {count - 1} are summed: .*--samples"
+    message = f"the text has {count} tokenizations, and up to {count - 1} are summed: .*--samples"
     with pytest.raises(LogicgenError, match=message):
         text_probability(model, text)
 
@@ -166,8 +166,8 @@ def test_the_limit_of_sums(monkeypatch: pytest.MonkeyPatch) -> None:
         ("", "", None, "the text is empty"),
         ("\udcff", "", None, "the text is not UTF-8"),
         ("a", "\udcff", None, "the text before is not UTF-8"),
-        (TEXT * 3, "", None, "tokenisations, and up to 10,000 are summed: give --samples 1000"),
-        (TEXT * 999, "", None, r"about 10\^\d{4} tokenisations"),
+        (TEXT * 3, "", None, "tokenizations, and up to 10,000 are summed: give --samples 1000"),
+        (TEXT * 999, "", None, r"about 10\^\d{4} tokenizations"),
         ("a", "", 1, "samples: 1, but it has to be at least 2"),
     ],
 )
