@@ -21,20 +21,20 @@ class Correlation:
     """
 
     axis: str
-    choice: str | None  # an alternative, taken or not; None for the numbers of an axis of numbers
-    points: int  # that have it (of an axis of numbers: all)
+    choice: str | None  # name of an alternative; None if the axis has numbers
+    points: int  # number of points with this choice; all points if the axis has numbers
     rho: float  # Spearman's rank correlation
     chance: float
-    p: float  # share of random assignments at least as far from 0, this one among them
+    p: float  # share of random assignments at least as far from 0, the actual assignment included
 
     @property
     def label(self) -> str:
-        """Return what stands for it in tables and figures."""
+        """Return the name of the choice in tables and figures."""
         return self.axis if self.choice is None else f"{self.axis}: {short(self.choice)}"
 
 
 def spearman(x: Sequence[float], y: Sequence[float]) -> float:
-    """Return Spearman's rank correlation, equal values at their mean rank; 0 if one is constant."""
+    """Return Spearman's rank correlation with mean ranks for ties; 0 if `x` or `y` is constant."""
     if len(set(x)) < 2 or len(set(y)) < 2:
         return 0.0
     return float(spearmanr(x, y).statistic)
@@ -43,7 +43,7 @@ def spearman(x: Sequence[float], y: Sequence[float]) -> float:
 def correlations(
     choices: list[dict[str, str]], scores: Sequence[float], seed: int = 0
 ) -> list[Correlation]:
-    """Return those of every choice that some points have and others have not, by axis.
+    """Return the correlation of each choice, axis by axis. Axes with a single choice are left out.
 
     choices: the alternatives' names by axis, of each point. An axis of numbers (`random_width=16`)
     has one correlation, with the number.

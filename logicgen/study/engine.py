@@ -31,7 +31,7 @@ from logicgen.study.worker import ClusterWorker, TrialWorker
 GOES_ON = "stopped: the same command goes on from there"
 
 Say = Callable[[str], None]
-"""Called with a line that a person should read."""
+"""Called with a line for the user."""
 
 Settled = Callable[[str, "Record | str"], None]
 """Called with the name of a trial and its record, or why it failed, in one line."""
@@ -49,8 +49,8 @@ def compute(
 ) -> None:
     """Compute trials in `workers` processes; add each to `records` and write the file at once.
 
-    Trials that come `after` others are computed when all that come after fewer are. One that fails,
-    or whose process dies, is `settled` with the reason, and the others go on.
+    A trial that starts from another trial's weights is computed after that trial. If a trial fails
+    or its process dies, `settled` gets the reason, and the remaining trials are computed.
     Ctrl-C or SIGTERM stops all processes. Each saves a checkpoint, then KeyboardInterrupt is
     raised. Raises LogicgenError if a file cannot be written.
     """
@@ -131,7 +131,7 @@ def environments(count: int, device: str) -> list[dict[str, str]]:
 
 
 def default_workers(device: str) -> int:
-    """Return how many GPUs there are, or else processors; those of the cluster in use."""
+    """Return the number of GPUs, or of processors without GPUs, of the machine or the cluster."""
     if (there := cluster()) is not None:
         return max(1, there.count(gpus=device == "cuda"))
     cards = [] if device == "cpu" else _cards()
@@ -139,7 +139,7 @@ def default_workers(device: str) -> int:
 
 
 def _cards() -> list[str]:
-    """Return what CUDA_VISIBLE_DEVICES calls the GPUs that this process may use."""
+    """Return the names in CUDA_VISIBLE_DEVICES of the GPUs that this process may use."""
     import torch
 
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
@@ -161,9 +161,10 @@ def run_study(
 ) -> None:
     """Compute the trials that are missing, write the report, and print its tables with `put`.
 
-    bars: progress bars of making data. trial_bar: the bar of the trials, from name, total and
-        trials that are done: two functions, one that advances it and one that prints above it.
-    say: reports where the figures are, and why trials failed.
+    bars: makes the progress bars of data sets.
+    trial_bar: makes the bar of the trials from a name, the total and the number of finished trials.
+        Its context gives a function that advances the bar and a function that prints above it.
+    say: reports the folder of the figures, and the reasons of failed trials.
     Raises LogicgenError if trials failed.
     """
     prepare_folder(folder)

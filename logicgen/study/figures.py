@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 from logicgen.report.figure_style import LINES, legend_below, new_axes, new_figure
 from logicgen.study.recipe import short
 
-# So many names of choices find room beside each other.
+# The largest number of choices whose names fit next to each other.
 MOST_BESIDE = 8
 
 BETTER, WORSE, NOTHING, CHANCE = "#0072B2", "#D55E00", "#b8b8b8", "#e8e8e8"
@@ -30,7 +30,7 @@ def draw_choices(
     upright = any(len(set(chosen)) > MOST_BESIDE for chosen in varied.values())
     figure = new_figure(0.8 + 4 * columns, 0.8 + (3.2 + 2 * upright) * rows, title)
     grid = figure.subplots(rows, columns, squeeze=False, sharey=True)
-    rng = np.random.default_rng(0)  # for dots beside each other
+    rng = np.random.default_rng(0)  # moves dots sideways, so that they do not cover each other
     for axes, (axis, chosen) in zip(grid.flat, varied.items(), strict=False):
         groups = {
             name: [score for each, score in zip(chosen, scores, strict=True) if each == name]
@@ -71,9 +71,9 @@ def _draw_boxes(axes: Axes, groups: dict[str, list[float]], rng: np.random.Gener
 def draw_correlations(
     found: list[tuple[str, float, float]], called: str, less_is_better: bool, title: str
 ) -> Figure:
-    """Draw a bar per choice, and behind it how far chance alone would go in 95% of cases.
+    """Draw a bar for each choice, on a wider bar for the range of 95% of random assignments.
 
-    found: label, correlation, and how far chance goes.
+    found: label, correlation, and end of that range.
     """
     figure, axes = new_axes(8, 1.5 + 0.32 * len(found), title)
     order = sorted(found, key=lambda each: each[1], reverse=less_is_better)
@@ -99,7 +99,7 @@ def draw_correlations(
 
 
 def _in_order(names: list[str]) -> list[str]:
-    """Return different names: numbers by size, others as they were first seen."""
+    """Return the distinct names: numbers by size, other names in order of first occurrence."""
     different = list(dict.fromkeys(names))
     try:
         return sorted(different, key=lambda name: float(name.partition("=")[2]))

@@ -36,7 +36,7 @@ from logicgen.study.trial import (
     weights_folder,
 )
 
-# Recipes of every trial are read and checked before the first one is trained: seconds for these.
+# The recipes of all trials are checked before the first training. This number takes seconds.
 MOST_TRIALS = 3_000
 
 Combination = dict[str, Alternative]
@@ -52,7 +52,7 @@ class Plan:
     report: Callable[[list[Record]], Report]
     trials: dict[str, Trial] = field(default_factory=dict)
     impossible: dict[str, str] = field(default_factory=dict)  # reasons, by name of the trial
-    cpu: bool = False  # whether its functions use the CPU whatever the device
+    cpu: bool = False  # whether its functions always use the CPU
     whole: bool = False  # whether its report needs all trials, and all of its tables are printed
 
     def context(self, trial: Trial, folder: Path, device: str) -> Json:
@@ -87,7 +87,7 @@ def open_study(name: str, changes: Mapping[str, Any] | None = None) -> Plan:
     """Return the plan of a shipped study, or of the one in a TOML file.
 
     changes: values to use instead of the file's, by dotted key.
-    Raises LogicgenError, in one line that names file, key and what is allowed.
+    Raises LogicgenError with the file, the key and the allowed values, in one line.
     """
     path, tables = read_tables(name, changes)
     if "experiment" not in tables:
@@ -114,9 +114,9 @@ def plan_experiment(tables: Json, name: str, where: str) -> Plan:
 def plan(study: Study) -> Plan:
     """Return the plan of a study of trainings that differ in a few keys.
 
-    A trial whose recipes are wrong is `impossible`, and the others are not.
-    Raises LogicgenError for a study that asks for more points than there are, whose axes contradict
-    each other, or which sets a seed.
+    A trial with invalid recipes is added to `impossible`; the other trials stay in the plan.
+    Raises LogicgenError if the sample is larger than the number of combinations, if axes contradict
+    each other, or if a change sets a seed.
     """
     _check_axes(study)
     sets = [study.base.set, *(each.set for axis in study.axes.values() for each in axis)]
@@ -232,7 +232,7 @@ def _training(study: Study, combination: Combination, seed: int) -> Training:
     )
     if training.weights is not None:
         if start is not None:
-            raise LogicgenError(f"{study.path}: weights and from: both say what to start from")
+            raise LogicgenError(f"{study.path}: weights and from: only one can name the start")
         weights_folder(training.weights)
     for each in training.measures:
         check_measure(each, model, str(study.path))
@@ -247,7 +247,7 @@ def read_data(name: str, size: int | None, changes: dict[str, Any], seed: int) -
 
 
 def check_measure(asked: MeasureOn, model: ModelRecipe, where: str) -> None:
-    """Raise LogicgenError where the data, or the model, have not what a measure asks for."""
+    """Raise LogicgenError if the data or the model do not fit the measure."""
     measure, recipe = asked.measure, asked.data.recipe
     found = find_measure(measure.kind(recipe.holds, where), f"{where}: measure {measure.name}")
     if recipe.holds not in found.of:

@@ -1,4 +1,4 @@
-"""Study recipes: TOML files that say which models are trained on what, and how they are scored."""
+"""Study recipes: TOML files with the models, data and measures of a study."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Changes = dict[str, Any]
 """Values by dotted key of a recipe."""
 
-# What an axis of plain values may be, beside a dotted key of the model recipe.
+# Names of axes of plain values that are no dotted key of the model recipe.
 PLAIN = ("model", "data", "size", "weights")
 
 # Prefix of an axis's column in `results.csv` if the results have a column with the axis's name.
@@ -29,11 +29,11 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+_-]*")
 
 
 EVALUATION = "evaluation"
-"""Name of the measure that `[evaluate]` is."""
+"""Name of the measure of the table `[evaluate]`."""
 
 
 class RenamedProblems(Table):
-    """A split whose alpha-covariance is measured, on so many problems."""
+    """The split, and the number of its problems, for a measurement of alpha-covariance."""
 
     split: str = "test"
     limit: Count = 100
@@ -60,7 +60,7 @@ class Evaluation(DecodingKeys):
     split: str = "grid"
     limit: Count | None = None
     embedding_seeds: Count = 1
-    data: Literal["own", "base"] = "own"  # what a point is trained on, or what [base] names
+    data: Literal["own", "base"] = "own"  # the point's own data, or those of [base]
 
     @property
     def name(self) -> str:
@@ -77,7 +77,7 @@ class Evaluation(DecodingKeys):
         return "cells"
 
     def data_recipe(self, base: Any) -> tuple[Any, ...] | None:
-        """Return name, size, changes and seed of its data; None if those of training."""
+        """Return name, size, changes and seed of its data; None for the training data."""
         whose = (base.data, base.size, base.data_set, base.data_seed)
         return None if self.data == "own" else whose
 
@@ -92,21 +92,21 @@ class Evaluation(DecodingKeys):
 class MeasureTable(DecodingKeys):
     """One number or curve on data of its own: an entry of `[[measure]]`.
 
-    `data` is a recipe (what the model is trained on, if not given): of look-up or permutation,
-    whose answers are scored; of a cipher, whose keys a probe is asked for; of another corpus, of
-    which the perplexity is measured. Other keys are as options of `logicgen evaluate` and `probe`.
+    `data` is a recipe; without it, the training data are used. The type of the data decides the
+    measure. Look-ups and permutations: right answers. Ciphers: keys that a probe reads. Other
+    corpora: perplexity. Further keys are options of `logicgen evaluate` and `measure probe`.
 
     Attributes:
-        keys: of an automaton's strings, asks a probe what symbols stand for, instead.
-        by: draws right answers as a curve, too, over the number of symbols or the length.
-        measure: name of another measure that is taken instead, with its `settings`.
+        keys: for strings of an automaton, measures the symbols that a probe reads.
+        by: also draws right answers as a curve over the number of symbols or the length.
+        measure: name of another measure to take, with its `settings`.
     """
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
     data: str | None = None
-    size: Count | None = None  # of train, validation and test together; as in the data recipe
+    size: Count | None = None  # examples in train, validation and test together
     data_set: dict[str, Any] = Field(default={})  # changes to that recipe
-    data_seed: Seed | None = None  # of those data; that of [base] if not given
+    data_seed: Seed | None = None  # seed of these data; default: the seed of [base]
     split: str = "test"
     limit: Count | None = None
     embedding_seeds: Count = 1
@@ -125,7 +125,7 @@ class MeasureTable(DecodingKeys):
 
     @model_serializer(mode="wrap")
     def _without_unset(self, dumped: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Return plain data. What names another measure is left out if there is none."""
+        """Return plain data, without the keys of another measure if they are not set."""
         found: dict[str, Any] = dumped(self)
         left_out = () if self.measure else ("measure", "settings")
         return {key: value for key, value in found.items() if key not in left_out}
@@ -140,7 +140,7 @@ class MeasureTable(DecodingKeys):
     def kind(self, holds: str, where: str) -> str:
         """Return the name of the measure on data that hold problems, sequences or ciphers.
 
-        Raises LogicgenError where a key asks for what such data have not.
+        Raises LogicgenError if a key does not fit such data.
         """
         if self.measure is not None:
             return self.measure
@@ -150,13 +150,13 @@ class MeasureTable(DecodingKeys):
                 f" {holds}"
             )
         if self.keys and holds == "problems":
-            raise LogicgenError(f"{where}: measure {self.name}: keys: problems have none")
+            raise LogicgenError(f"{where}: measure {self.name}: keys: problems have no keys")
         if self.keys:
             return "keys"
         return {"problems": "answers", "sequences": "perplexity", "ciphers": "keys"}[holds]
 
     def data_recipe(self, base: Any) -> tuple[Any, ...] | None:
-        """Return name, size, changes and seed of its data; None if those of training."""
+        """Return name, size, changes and seed of its data; None for the training data."""
         seed = base.data_seed if self.data_seed is None else self.data_seed
         return None if self.data is None else (self.data, self.size, self.data_set, seed)
 
@@ -167,24 +167,24 @@ class Recipes(Table):
     model: str | None = None
     data: str | None = None
     weights: str | None = None  # a folder of `studies/weights`, a shipped model or a path
-    size: Count | None = None  # of train, validation and test together; as in the data recipe
-    set: Changes = Field(default_factory=dict)  # of the model recipe
+    size: Count | None = None  # examples in train, validation and test together
+    set: Changes = Field(default_factory=dict)  # changes to the model recipe
     data_set: Changes = Field(default_factory=dict)
 
 
 class Base(Recipes):
-    """The common part of all points, unless an axis says otherwise."""
+    """The common part of all points. An axis may change it."""
 
     model: str
     data: str
-    data_seed: Seed = 0  # of all data that have none of their own: settings are chosen on others
+    data_seed: Seed = 0  # seed of all data without a seed of their own
 
 
 class Alternative(Recipes):
-    """One value of an axis: what it changes, by a name."""
+    """A named value of an axis, with its changes to the recipes."""
 
     name: str
-    # The name of the alternative of the same axis whose trained weights it starts from.
+    # Training starts from the weights of this alternative of the same axis.
     start: str | None = Field(default=None, alias="from")
 
 
@@ -193,7 +193,7 @@ class _StudyFile(Table):
 
     description: str = ""
     seeds: Annotated[list[Seed], Field(min_length=1)] = Field([0])
-    sample: Count | None = None  # so many random points; all if not given
+    sample: Count | None = None  # number of random points; default: all points
     sample_seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
     base: Base
     evaluate: Evaluation | None = None
@@ -202,7 +202,7 @@ class _StudyFile(Table):
 
 
 class Study(_StudyFile):
-    """A study recipe. An axis is a list of alternatives, of which a point takes one."""
+    """A study recipe. A point has one alternative of each axis."""
 
     name: str
     path: Path
@@ -210,12 +210,12 @@ class Study(_StudyFile):
 
     @property
     def measures(self) -> tuple[Evaluation | MeasureTable, ...]:
-        """Return what is measured of every model: [[measure]], or one, the table [evaluate]."""
+        """Return the measures of every model: the tables [[measure]], or the table [evaluate]."""
         return tuple(self.measure) or (self.evaluate or Evaluation(),)
 
 
 def short(name: str) -> str:
-    """Return an alternative's name to stand beside its axis: a plain value without its key."""
+    """Return an alternative's name for a column of its axis: a plain value without its key."""
     return name.partition("=")[2] or name
 
 
@@ -231,8 +231,8 @@ def read_tables(name: str, changes: Mapping[str, Any] | None = None) -> tuple[Pa
 def read_study(name: str, changes: Mapping[str, Any] | None = None) -> Study:
     """Return a shipped study by name, or the one in a TOML file, with changes by dotted key.
 
-    Raises LogicgenError naming file and key where it is not a study. Whether its recipes can be
-    trained is not looked at here (`plan.py`).
+    Raises LogicgenError with the file and the key if the file is not a study. `plan.py` checks
+    its recipes.
     """
     path, tables = read_tables(name, changes)
     file = validate(_StudyFile, tables, str(path))
@@ -241,18 +241,17 @@ def read_study(name: str, changes: Mapping[str, Any] | None = None) -> Study:
         raise LogicgenError(f"{path}: seeds: {file.seeds} names a seed twice")
     if file.measure and file.evaluate is not None:
         raise LogicgenError(
-            f"{path}: evaluate: counts answers by cell, measure takes other measures: leave one of"
-            " them out"
+            f"{path}: a study has either [evaluate] or [[measure]]: remove one of the tables"
         )
     named = [measure.name for measure in file.measure]
     for name in named:
         if named.count(name) > 1:
-            raise LogicgenError(f"{path}: measure: {name!r} stands there twice")
+            raise LogicgenError(f"{path}: measure: the name {name!r} occurs twice")
     return Study.model_construct(**{**dict(file), "name": path.stem, "path": path, "axes": axes})
 
 
 def _alternatives(axis: str, values: list[Any], where: str) -> list[Alternative]:
-    """Return the alternatives of one axis, whose names differ."""
+    """Return the alternatives of one axis. Raises LogicgenError if two have the same name."""
     place = f"axes.{axis}"
     if axis.startswith(AXIS):
         raise LogicgenError(f"{where}: {place}: an axis's name cannot begin with {AXIS}: rename it")
@@ -265,7 +264,7 @@ def _alternatives(axis: str, values: list[Any], where: str) -> list[Alternative]
         else:
             plain = {axis: value} if axis in PLAIN else {"set": {axis: value}}
             names.append(str(value).lower() if isinstance(value, bool) else str(value))
-            # A bare number says nothing.
+            # The name of a number includes the key.
             key = "" if isinstance(value, str) else f"{axis.rpartition('.')[2]}="
             found.append(validate(Alternative, {"name": key + names[-1], **plain}, where, place))
     if not found:
@@ -277,13 +276,13 @@ def _alternatives(axis: str, values: list[Any], where: str) -> list[Alternative]
                 " a name of letters, digits and . + _ -"
             )
         if names.count(name) > 1:
-            raise LogicgenError(f"{where}: {place}: {name!r} stands there twice")
+            raise LogicgenError(f"{where}: {place}: the name {name!r} occurs twice")
     before: set[str] = set()
     for each in found:
         if each.start is not None and each.start not in before:
             raise LogicgenError(
-                f"{where}: {place}: {each.name} starts from {each.start!r}, which has to be"
-                " an alternative that stands before it"
+                f"{where}: {place}: {each.name} starts from {each.start!r}, which must come"
+                " earlier in the list"
             )
         before.add(each.name)
     return found

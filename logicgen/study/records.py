@@ -26,16 +26,16 @@ FILE = "trials.jsonl.gz"
 
 ONE = "take its line out of the file to run the point again"
 
-# What a record of the wrong shape raises while it is read.
+# Exceptions that a record of the wrong shape raises while it is read.
 DAMAGE = (ValueError, KeyError, TypeError, IndexError)
 
 
 class Run(BaseModel):
-    """What is known of the training of a model.
+    """The effort and the curves of a training.
 
     Attributes:
-        minutes: of all its processes together.
-        validation: what was logged of held-out data, by name: pairs of a step and a value.
+        minutes: of training, over all of its processes.
+        validation: curves on held-out data by name: pairs of a step and a value.
     """
 
     steps: int
@@ -47,13 +47,13 @@ class Run(BaseModel):
 class Record(Table):
     """A trial that is done, and the machine, source tree and packages that it ran on.
 
-    The properties are of trials that train a model. They raise one of `DAMAGE` if the record is of
+    Only trials that train a model have the properties. They raise one of `DAMAGE` if the record has
     another shape.
     """
 
     point: str  # name of the trial
     arguments: Json
-    found: Json  # what the function returned
+    found: Json  # result of the function
     machine: str
     commit: str | None
     versions: dict[str, str]
@@ -104,7 +104,7 @@ def in_order(trials: Iterable[str], records: dict[str, Record]) -> list[Record]:
 
 
 def read_records(trials: Mapping[str, Trial], folder: Path) -> dict[str, Record]:
-    """Return the records of a folder by name: those of the trials in their order, then others.
+    """Return the records of a folder by name: first of `trials`, in their order, then the rest.
 
     Raises LogicgenError for a damaged file, and for a record with other arguments than its trial.
     """
@@ -145,7 +145,7 @@ def _stored(path: Path) -> dict[str, Record]:
 
 
 def _check(trial: Trial, record: Record, where: str) -> None:
-    """Raise LogicgenError if a record is damaged or its arguments are not those of the trial."""
+    """Raise LogicgenError if a record is damaged or has other arguments than its trial."""
     differs = _difference(record.arguments, json.loads(json.dumps(trial.arguments)))
     if differs is not None:
         raise LogicgenError(
@@ -162,7 +162,7 @@ def _check(trial: Trial, record: Record, where: str) -> None:
 
 
 def _difference(before: Any, now: Any, place: str = "") -> str | None:
-    """Return the first place where two trees differ, and how; None where they are equal."""
+    """Return the first difference of two trees with its place; None if they are equal."""
     if before == now:
         return None
     if isinstance(before, dict) and isinstance(now, dict):
@@ -212,6 +212,6 @@ def processor() -> str:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of what a result may depend on."""
+    """Return the versions of the packages that can change a result."""
     found = {name: version(name) for name in ("torch", "numpy")}
     return {"logicgen": version("logicgen"), "python": platform.python_version(), **found}

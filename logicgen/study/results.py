@@ -17,8 +17,7 @@ from logicgen.study.records import Record
 
 TABLE = "results.csv"
 
-# If there are more points than a figure can tell apart, the table for people has this number of
-# the best points.
+# If there are more points than a figure can show, the Markdown table has this number of the best.
 MOST_ROWS = 20
 
 Cells = tuple[str, list[str], list[list[str]]]
@@ -39,8 +38,8 @@ def by_point(records: Iterable[Record]) -> dict[str, list[Record]]:
 def study_report(study: Study, records: dict[str, list[Record]], counted: str) -> Report:
     """Return tables and figures of the points of a study.
 
-    Of more than 12 points a measure may rank them: then the table has the best, a box plot shows
-    the scores by choice, and a second table the correlation of each choice with the score.
+    A measure may rank more than 12 points. Then the table has the best points, a box plot shows the
+    scores by choice, and a second table has the correlation of each choice with the score.
     counted: a sentence with the number of finished trials.
     """
     measured = measured_of(records)
@@ -70,7 +69,7 @@ def measured_of(records: dict[str, list[Record]]) -> Measured:
 
 
 def _findings(records: list[Record], number: int) -> Findings:
-    """Return what measure `number` found in a point."""
+    """Return the findings of measure `number` in a point."""
     training = records[0].training
     asked = training.measures[number]
     return Findings(
@@ -92,7 +91,7 @@ def _lines(measured: Measured) -> list[dict[str, Any]]:
     found = [measure.rows(points) for measure, points in measured]
     for place, point in enumerate(measured[0][1]):
         numbered = [line for rows in found for line in rows[place]]
-        numbered.sort(key=lambda line: line[0])  # of one seed, in the order of measures
+        numbered.sort(key=lambda line: line[0])  # seeds first; the sort keeps the order of measures
         lines += [(point.point, point.choices, line) for _, line in numbered]
     return beside_choices(lines)
 
@@ -101,7 +100,7 @@ def _table(measured: Measured) -> tuple[list[str], list[list[str]]]:
     """Return column heads and a row for each point, for people."""
     kinds = [measure.name for measure, _ in measured]
     columns = [
-        # Heads of measures of one kind are told apart by the measure's name.
+        # The heads of several measures of one kind begin with the name of the measure.
         measure.columns(points, f"{points[0].measure}: " if kinds.count(measure.name) > 1 else "")
         for measure, points in measured
     ]
@@ -159,7 +158,7 @@ def _ranked(
 def _correlation_table(
     related: dict[str, list[Correlation]],
 ) -> tuple[str, list[str], list[list[str]]]:
-    """Return what a table of correlations says, its heads, and a row for each choice."""
+    """Return the sentence above a table of correlations, its heads, and a row for each choice."""
     says = (
         "Spearman's rank correlation of each choice with the score, on problems of each length;"
         " chance: 95% of random assignments of the scores stay below it."

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 
 Progress = Callable[[str, int, int], None]
-"""Called with what is being done, how much of it is done, and how much there is."""
+"""Called with the name of the work, the finished amount and the total amount."""
 
 RUNS = "runs"
 """Folder of data sets, weights, predictions and logs: large, and made anew from the recipes."""
 
 
 class DataSet(Table):
-    """A data set to be made: what its recipe file is called, the recipe, and the seed."""
+    """A data set to be made: the name of its recipe file, the recipe, and the seed."""
 
     name: str
     recipe: DataRecipe | CorpusRecipe
@@ -48,7 +48,7 @@ class DataSet(Table):
 
 
 class MeasureOn(Table):
-    """A measure, and the data set it is taken on."""
+    """A measure and its data set."""
 
     measure: Evaluation | MeasureTable
     data: DataSet
@@ -63,8 +63,8 @@ class Training(Table):
     model: ModelRecipe  # with all changes and the seed; no recipe here has its description
     trained: DataSet
     measures: tuple[MeasureOn, ...]
-    start: str | None = None  # name of the trial whose weights it starts from
-    weights: str | None = None  # kept ones that it starts from
+    start: str | None = None  # training starts from the weights of this trial
+    weights: str | None = None  # training starts from this folder of weights
 
     @property
     def point(self) -> str:
@@ -113,7 +113,7 @@ class Trial:
 def weights_folder(name: str) -> Path:
     """Return the folder of kept weights: one of `studies/weights`, a shipped model, or a path.
 
-    Raises LogicgenError where there is no trained model.
+    Raises LogicgenError if there is no trained model.
     """
     kind = "models" if name in recipes.trained() else "studies"
     folder = Path(name) if "/" in name else recipes.folder(kind) / "weights" / name
@@ -156,10 +156,12 @@ def make_data(
 
 
 def train_and_measure(*, folder: str, device: str, source: str | None, **arguments: Any) -> Json:
-    """Train and measure, or go on where that was stopped; return what was found.
+    """Train a model and take its measures, or resume an interrupted trial; return the findings.
 
-    folder: of the results; the data sets have to be there. source: run folder whose weights it
-    starts from. arguments: a `Training` as plain data. Raises LogicgenError where it cannot be run.
+    folder: the folder of the results, which contains the data sets.
+    source: a run folder, from whose weights the training starts.
+    arguments: a `Training` as plain data.
+    Raises LogicgenError if the trial cannot be run.
     """
     from logicgen.model import checkpoint
     from logicgen.training.run_folder import training_minutes, validation_curves
@@ -177,7 +179,7 @@ def train_and_measure(*, folder: str, device: str, source: str | None, **argumen
     training = {
         "steps": checkpoint.load_json(run / checkpoint.CARD)["steps"],
         **({"precision": model.precision} if model.precision else {}),
-        "minutes": round(training_minutes(run) or 0.0, 2),  # what only counts has no logs
+        "minutes": round(training_minutes(run) or 0.0, 2),  # counters have no logs
         "parameters": sum(weights.numel() for weights in model.parameters()),
         "validation": validation_curves(run),
     }
@@ -211,7 +213,7 @@ def _train(asked: Training, root: Path, run: Path, device: str, start: Path | No
 
 
 def check_answers(training: Training, data: AnyData, root: Path) -> None:
-    """Raise LogicgenError where answers cannot be scored: then nothing need be trained."""
+    """Raise LogicgenError if answers could not be scored. It is called before the training."""
     from logicgen.measures.predictions import About, check_fits
     from logicgen.model.kinds import new_model
 

@@ -1,7 +1,7 @@
 """A process that computes trials one after another, and the handle on it.
 
-A process, because a training that crashes or runs out of memory then is one failed trial. One for
-many trials, because importing what trains takes longer than a small model.
+A training that crashes or runs out of memory ends this process only, and is one failed trial. The
+process computes many trials, because importing PyTorch takes longer than training a small model.
 
 A job is a line of JSON on its standard input, the answer to it a line on its standard output. When
 the input ends (the parent wants it to stop, or has died), a training saves a checkpoint first.
@@ -38,9 +38,9 @@ class TrialWorker:
     """The handle: starts the process when there is work, and anew after it died."""
 
     def __init__(self, environment: dict[str, str], log: Path, device: str) -> None:
-        self.environment = environment  # beside that of this process
-        self.log = log  # for what trainings print, and for tracebacks
-        self.device = device  # which one the trials are computed on, for their records
+        self.environment = environment  # added to the environment of this process
+        self.log = log  # file for the output of trainings, and for tracebacks
+        self.device = device  # device of the trials, for their records
         self.process: subprocess.Popen[str] | None = None
         self.stopped = False
 
@@ -53,7 +53,7 @@ class TrialWorker:
             return STOPPED
         if self.process is None:
             self.process = self._start()
-        if self.stopped:  # just before there was a process to stop
+        if self.stopped:  # `stop` was called before the process started
             self.stop()
         process = self.process
         assert process.stdin is not None
@@ -97,7 +97,7 @@ class TrialWorker:
             self.process.stdin.close()
 
     def wait(self) -> None:
-        """Wait until a process that was told to stop has ended."""
+        """Wait until a stopped process has ended."""
         if self.process is not None:
             self.process.wait()
 
@@ -137,13 +137,13 @@ class ClusterWorker(TrialWorker):
 def _run_there(
     environment: dict[str, str], log: Path, device: str, trial: Trial, context: Json
 ) -> Json:
-    """Compute a trial in a process of the machine that this runs on."""
+    """Compute a trial in a new process of this machine."""
     worker, found = TrialWorker(environment, log, device), list[Json]()
     waiting = threading.Thread(target=lambda: found.append(worker.run(trial, context)), daemon=True)
     waiting.start()
     try:
         while waiting.is_alive():
-            waiting.join(0.2)  # a thread that waits for ever is not told
+            waiting.join(0.2)  # a join without a limit would miss the interrupt
         return found[0]
     finally:  # KeyboardInterrupt, too
         worker.stop()
@@ -151,9 +151,9 @@ def _run_there(
 
 
 def main() -> None:
-    """Answer jobs until the input ends: the process."""
+    """Run the process: answer jobs until the input ends."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what libraries print is no answer
+    os.dup2(2, 1)  # libraries that print cannot disturb the answers
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     jobs: SimpleQueue[Json] = SimpleQueue()
     threading.Thread(target=_read, args=(jobs,), daemon=True).start()

@@ -285,10 +285,10 @@ def test_axes_with_the_names_of_results_have_columns_of_their_own(folder):
 
 
 WRONG = [
-    ('[[measure]]\nname = "a"\n[[measure]]\nname = "a"\n', "'a' stands there twice"),
+    ('[[measure]]\nname = "a"\n[[measure]]\nname = "a"\n', "the name 'a' occurs twice"),
     ('[[measure]]\nname = "a b"\n', "measure.0.name"),
     ('[[measure]]\nname = "a"\ndata_seed = 1\n', "data_seed: is of the measure's own data"),
-    ('[[measure]]\nname = "a"\n[evaluate]\nsplit = "test"\n', "leave one of them out"),
+    ('[[measure]]\nname = "a"\n[evaluate]\nsplit = "test"\n', "remove one of the tables"),
 ]
 
 

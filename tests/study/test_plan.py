@@ -202,7 +202,7 @@ def test_points_whose_recipes_are_wrong_are_impossible_and_the_others_are_not(st
         ("[axes]\n", "axes"),
         ('[axes]\n"training.steps" = []', "axes.training.steps: has no values"),
         ("[axes]\ntraining.steps = [1]", "axes.training: input should be a valid list"),
-        ('[axes]\n"training.steps" = [1, 1]', "'1' stands there twice"),
+        ('[axes]\n"training.steps" = [1, 1]', "the name '1' occurs twice"),
         ('[axes]\n"training.seed" = [1, 2]', "give the numbers as seeds"),
         ('[axes]\nm = [{ name = "../x" }]', "'../x' cannot be a file's name"),
         ('[axes]\n"axis.m" = [1]', "an axis's name cannot begin with axis."),
@@ -211,7 +211,7 @@ def test_points_whose_recipes_are_wrong_are_impossible_and_the_others_are_not(st
         ('[axes]\nm = [{ name = "x", steps = 3 }]', "unknown key 'axes.m.0.steps'"),
         ('[axes]\nm = [{ name = "x", from = "y" }]', "axes.m: x starts from 'y'"),
         ('[axes]\nm = [{ name = "x", from = "x" }]', "axes.m: x starts from 'x'"),
-        ('[axes]\nm = [{ name = "x", from = "y" }, { name = "y" }]', "stands before it"),
+        ('[axes]\nm = [{ name = "x", from = "y" }, { name = "y" }]', "must come earlier"),
         (
             '[axes]\n"training.steps" = [1]\nm = [{ name = "x", set = { "training.steps" = 2 } }]',
             "axes 'training.steps' and 'm' both change set training.steps",
@@ -278,7 +278,7 @@ def test_a_trial_that_starts_from_kept_weights(study_file):
     assert context["source"] == str(folder)
     assert made.trials["after-0"].training.weights is None
     assert "kept-0-" in made.context(made.trials["after-0"], Path("out"), "cpu")["source"]
-    assert made.impossible["both-0"].endswith("weights and from: both say what to start from")
+    assert made.impossible["both-0"].endswith("weights and from: only one can name the start")
     assert "weights/nothing holds no trained model" in made.impossible["lost-0"]
 
 
@@ -319,12 +319,8 @@ def test_the_page_about_studies_is_true(tmp_path):
     assert not made.impossible
     assert len(combinations(read_study(str(tmp_path / "my-widths.toml")))) == 8
     assert len(made.trials) == 16
-    counts = {}
-    for names, numbers in re.findall(
-        r"^\| ((?:`[\w-]+`(?:, )?)+) \| .* \| ([\d, ]+) \|$", page, re.M
-    ):
-        counts |= zip(re.findall(r"[\w-]+", names), map(int, numbers.split(", ")), strict=True)
-    assert counts == {name: len(open_study(name).trials) for name in STUDIES}
+    folders = {recipes.find("studies", ".toml", name).parent.name for name in STUDIES}
+    assert set(re.findall(r"^\| `studies/([\w-]+)/` \|", page, re.M)) == folders
 
 
 @pytest.mark.parametrize("more", ["", f"sample = {10**18}", f"seeds = {list(range(3_001))}"])
