@@ -1,9 +1,9 @@
 """Rounds of learning from verdicts: answers drawn and judged a second. Part of `make bench`.
 
-Models that ship, problems of the length that they were trained on, eight different answers each.
-What a round takes is nearly all drawing; one judge works meanwhile. Beside it, the judge alone,
-given all answers of a round: as fast as verdicts would come if drawing took no time. The median of
-three rounds. Run on a quiet machine; compare figures of one run only.
+The shipped models draw eight different answers to each problem, at the lengths of their training.
+Drawing takes nearly all the time of a round; one judge works meanwhile. The benchmark also times
+the judge alone on all answers of a round. Figures are medians of three rounds. Run on a quiet
+machine, and compare only figures of the same run.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""How fast automata are, on one core: `OMP_NUM_THREADS=1 python benchmarks/automata.py`.
+"""Speed of automata on one core: `OMP_NUM_THREADS=1 python benchmarks/automata.py`.
 
-Operations on 1,000 states and 10 symbols, with strings of 100 random symbols; then exact
-lexinvariant scoring of 1,000 such strings over 6 symbols, and of 20 over 8. Every figure is the
-best of a few runs.
+The first part times operations on 1,000 states and 10 symbols, with strings of 100 random symbols.
+The second part times exact lexinvariant scoring: 1,000 strings over 6 symbols, and 20 strings over
+8 symbols. Every figure is the best of a few runs.
 """
 
 from __future__ import annotations

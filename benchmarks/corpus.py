@@ -1,8 +1,8 @@
 """Memory of training on a text of many gigabytes: `python benchmarks/corpus.py [--gib 4]`.
 
-Makes up a text of random words, has `logicgen generate` make it a corpus of characters, trains a
-language model on it for some steps, and prints the peak of the proportional set size (PSS) of all
-processes of each command, pages of mapped files included.
+The benchmark writes a text of random words. `logicgen generate` turns it into a corpus of
+characters, and `logicgen train` trains a language model on it for some steps. For each command it
+prints the peak proportional set size (PSS) of all processes, including pages of mapped files.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BLOCK = 64 * 2**20  # bytes of a file
 
 
 def write_text(folder: Path, size: int) -> None:
-    """Write files of made-up words, some of them much more frequent than others."""
+    """Write files of invented words with very different frequencies."""
     rng = np.random.default_rng(0)
     letters = rng.integers(97, 123, (5000, 8)).astype(np.uint8)
     letters[:, -1] = 32
@@ -51,12 +51,14 @@ def run(name: str, *arguments: str) -> None:
 
 
 def main() -> None:
-    """Make the text and the corpus, train, and print what each took."""
+    """Make the text and the corpus, train, and print the time and memory of each step."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--gib", type=float, default=4.0)
     parser.add_argument("--model", default="language-learned")
     parser.add_argument("--steps", type=int, default=100)
-    parser.add_argument("--folder", type=Path, help="where to make it all; a temporary one")
+    parser.add_argument(
+        "--folder", type=Path, help="folder for the data; a temporary folder if not given"
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         text = Path(name, "text")

@@ -1,10 +1,10 @@
 """Beam search with 3 beams against a straightforward implementation of it, in problems a second.
 
 Both decode problems of `ltl-35` with the same untrained weights of `ltl-learned-full` (8+8 layers,
-width 128, feed-forward 1,024), answers of at most 19 tokens, without a grammar. Straightforward
-means one problem at a time, the decoder run anew over all prefixes for every token, problems padded
-to 36 tokens and prefixes to 20, attention matrices written out. The two take turns; figures are
-medians. Untrained answers hardly ever end, so neither saves anything by stopping early.
+width 128, feed-forward 1,024), with at most 19 tokens and without a grammar. The straightforward
+implementation decodes one problem at a time. For every token it runs the decoder again over all
+prefixes. Problems are padded to 36 tokens, prefixes to 20, and attention matrices are written out.
+The two take turns; figures are medians. Untrained answers hardly ever end early.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def problems(vocabulary: Vocabulary, count: int) -> list[list[int]]:
 
 
 def untrained() -> EncoderDecoder:
-    """The model of `ltl-learned-full`, without what only logicgen has."""
+    """The model of `ltl-learned-full`, without the additions of logicgen."""
     recipe = read_model_recipe("ltl-learned-full")
     plain = {
         "encoder_positions": "sinusoidal",

@@ -1,12 +1,12 @@
-"""How memory and time grow with a data set: `python benchmarks/generation.py SIZE [SIZE ...]`.
+"""Memory and time to make data sets: `python benchmarks/generation.py SIZE [SIZE ...]`.
 
-Each size of each recipe (or, without sizes, each recipe as it is) is made by the command, with two
-workers. Memory is the proportional set size (PSS) of all its processes together, looked at four
-times a second; the peak is reported. CPU seconds are those of all processes; they say more than
-seconds where the machine has other work. What is counted is examples, or tokens of a corpus.
+The command makes each recipe at each size (without sizes, at the recipe's size) with two workers.
+Memory is the peak proportional set size (PSS) of all processes together, measured four times a
+second. CPU seconds are summed over all processes; they matter more if the machine has other work.
+The unit of speed is examples, or tokens of a corpus.
 
-Afterwards the problems of all shards are counted by Arrow, which knows nothing of how they were
-made: by the hash that all renamings share, or as they are, as the recipe says. None may come twice.
+Afterwards Arrow counts the problems of all shards, to check that no problem occurs twice. If the
+recipe forbids renamings, it counts hashes that are equal for all renamings of a problem.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 
 
 def memory(process: int) -> int:
-    """Return the PSS of a process and all below it, in bytes; 0 of those that have ended."""
+    """Return the PSS of a process and its descendants, in bytes. Ended processes count 0."""
     total = 0
     try:
         lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
@@ -49,7 +49,7 @@ def cpu_seconds() -> float:
 def disk(folder: Path) -> int:
     """Return the bytes of all files in a folder."""
     total = 0
-    for where, _, names in os.walk(folder):  # which passes over what is gone meanwhile
+    for where, _, names in os.walk(folder):  # skips folders that were deleted meanwhile
         for name in names:
             with suppress(OSError):
                 total += Path(where, name).stat().st_size
@@ -100,7 +100,9 @@ def main() -> None:
     parser.add_argument("sizes", type=int, nargs="*")
     parser.add_argument("--recipe", action="append", help="propositional-35; may be repeated")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--folder", type=Path, help="where to make them; a temporary one")
+    parser.add_argument(
+        "--folder", type=Path, help="folder for the data; a temporary folder if not given"
+    )
     options = parser.parse_args()
     print(f"{'recipe':>18} {'count':>12} {'seconds':>9} {'a second':>9} {'CPU s':>8}", end="")
     print(f" {'a million':>10} {'peak MiB':>9} {'bytes each':>10} {'disk GB':>8} {'peak GB':>8}")

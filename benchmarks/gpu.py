@@ -1,4 +1,4 @@
-"""What `benchmarks/gpu.sh` asks Python for: a recipe, whether steps are left, a report."""
+"""The Python part of `benchmarks/gpu.sh`: print a recipe, check for remaining steps, report."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from logicgen.nn.linear import bfloat16_products
 from logicgen.training.fit import training_data
 from logicgen.training.learner import ModelLearner
 
-# FLOP/s of dense bf16 matrices, by what the names of cards hold, the most special ones first.
+# FLOP/s of dense bf16 matrices. A key is a part of a card's name; the longer keys come first.
 PEAK = {
     "H100 PCIe": 756e12,
     "H100 NVL": 835e12,
@@ -100,7 +100,7 @@ def report(folder: Path, data: Path, device: torch.device) -> None:
 
 
 def main() -> None:
-    """Do what the shell script asks for."""
+    """Run the part that the shell script asks for."""
     parser = argparse.ArgumentParser(description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     recipe = commands.add_parser("recipe")

@@ -3,10 +3,10 @@
     python benchmarks/language.py                    on a CPU, about two minutes
     python benchmarks/language.py --device cuda      the published size, in bf16; the card's share
 
-Methods train in turns, in one process, the same network on the same random tokens, with AdamW; the
-ratios to `learned` are medians over the turns. The peak of memory is that of one step of 64 x 512
-tokens over 32,000 different ones, each in a process of its own. On a shared machine use one thread:
-OMP_NUM_THREADS=1.
+The methods take turns in one process. Each trains the same network on the same random tokens, with
+AdamW. Ratios to `learned` are medians over the turns. Peak memory is measured in one step of 64 x
+512 tokens with a vocabulary of 32,000, in a process for each method. On a shared machine use one
+thread: OMP_NUM_THREADS=1.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Training:
         self.optimizer.zero_grad()
 
     def seconds(self, steps: int) -> float:
-        """Of so many steps."""
+        """Return the seconds of a number of steps."""
         if self.device.type == "cuda":
             torch.cuda.synchronize()
         start = time.perf_counter()

@@ -1,9 +1,9 @@
-"""Ask the LTL model that ships for formulas of the literature's kind, drawn by Spot's generator.
+"""Test the shipped LTL model on formulas like those of the literature, from Spot's generator.
 
     python benchmarks/literature.py docs/results/commands/literature.json
 
-A formula counts if a solver finds it satisfiable. The answers of the model are verified: one greedy
-answer, then the first accepted of up to 16 different ones. Three minutes of one thread.
+Only satisfiable formulas count. The solver verifies a greedy answer, and then up to 16 different
+answers until it accepts one. The benchmark takes three minutes on one thread.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""How fast LTL is: reading, solving and checking, on one core: `python benchmarks/ltl.py`.
+"""Speed of LTL on one core, for reading, solving and checking: `python benchmarks/ltl.py`.
 
-Formulas are those of `tests/data`, by Spot's generator with the operator priorities of the
-literature. Every figure is the best of several short runs, from text, and includes reading; the
-worst single formula is the worst of the best of three.
+The formulas are in `tests/data`, from Spot's generator with the operator priorities of the
+literature. Every figure is the best of several short runs and includes reading. The figure for the
+worst formula is the largest of the formulas' best times over three runs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DATA = Path(__file__).parent.parent / "tests" / "data"
 
 
 def best(work: Callable[[], Any], runs: int = 9) -> tuple[float, Any]:
-    """Seconds of the fastest run, and what it returned."""
+    """Return the seconds and the result of the fastest run."""
     shortest = float("inf")
     for _ in range(runs):
         start = time.perf_counter()

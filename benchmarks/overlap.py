@@ -2,9 +2,9 @@
 
     python benchmarks/overlap.py docs/results/commands/overlap.json FOLDER
 
-It compares the training problems of the studies `ltl-35` and `propositional-35` with their test and
-grid problems, which have another seed. All are made in FOLDER, about 150 MB, in a few minutes on
-two cores.
+The training problems of the studies `ltl-35` and `propositional-35` are compared with their test
+and grid problems, which have another seed. The data are made in FOLDER: about 150 MB, in a few
+minutes on two cores.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
     python benchmarks/precision.py [MODEL ...] [--device cuda] [--threads 1]
 
 A model makes each step twice, from the same weights on the same batch: once in float32, once in
-bfloat16. So other work on the machine slows both down. Figures are medians over steps; the ratio is
-the speed in bfloat16 over that in float32. The last column is the `precision` of the recipe.
-`precision_accuracy.py` compares what models learn in both.
+bfloat16. So other work on the machine slows both down. Figures are medians over steps. The ratio is
+the speed in bfloat16 divided by the speed in float32. The last column is the `precision` of the
+recipe. `precision_accuracy.py` compares the accuracy after training in both precisions.
 """
 
 from __future__ import annotations

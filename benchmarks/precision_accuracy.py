@@ -2,10 +2,9 @@
 
     python benchmarks/precision_accuracy.py [MODEL] [--steps N] [--data RECIPE] [--device cuda]
 
-Two models are trained on the same data from the same weights by the public function, which takes up
-each in turn for a minute, so that whatever else the machine does slows both down. Then both
-answer the same held-out problems, and the solver judges. What counts as time is that of the steps,
-as the trainings logged it.
+Two models are trained on the same data from the same weights by the public function. They take
+turns of a minute, so that other work on the machine slows both down. Then both answer the same
+held-out problems, and the solver judges. The time is the time of the steps in the logs.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""How large a report of 10,000 LTL answers is, how long it takes to write, open and filter.
+"""Size of a report of 10,000 LTL answers, and the time to write, open and filter it.
 
-Run it with `python benchmarks/report.py`; it needs Chromium. Half of the answers are wrong: they
-belong to other problems. Times of the browser are medians of eleven, from the press of a button
-until the page is laid out again.
+Run it with `python benchmarks/report.py`; it needs Chromium. Half of the answers are wrong, because
+they belong to other problems. Times of the browser are medians of eleven, from the press of a
+button until the page is laid out again.
 """
 
 from __future__ import annotations

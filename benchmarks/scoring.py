@@ -1,8 +1,9 @@
-"""Completions judged a second, and what a limit costs: part of `make bench`.
+"""Judged completions a second, and the cost of a time limit: part of `make bench`.
 
-The public scorer, batches of 2,000 completions in strict form, one worker: right answers (those of
-the solver), and wrong ones (those of the next problem), whose reasons are looked for as well. The
-median of five runs. Run on a quiet machine; compare figures of one run only.
+The public scorer judges batches of 2,000 completions in strict form with one worker. Right answers
+are the solver's answers. Wrong answers belong to the next problem; the scorer also finds the reason
+why they are wrong. Figures are medians of five runs. Run on a quiet machine, and compare only
+figures of the same run.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def _rate(scorer: Scorer, problems: list[str], completions: list[str]) -> float:
 
 
 def _limit() -> None:
-    """An unsatisfiable arbiter, answered by `0`, and the score behind it."""
+    """Time an unsatisfiable arbiter with the answer `0`, and the next score after it."""
     hard = f"{arbiter(9)} & FG!g0"
     with Scorer("ltl", timeout=1.0) as scorer:
         scorer.score("a", "<answer>{a}</answer>")

@@ -1,13 +1,13 @@
-"""Training steps a second of the CPU recipes of LTL, beside those of another checkout.
+"""Training steps a second of the CPU recipes of LTL, compared with another checkout.
 
     git worktree add ../before d91f514
     python benchmarks/steps.py --against ../before        about five minutes, one thread
 
-Both make their own 20,000 examples of `ltl-35` once. A measurement is a process of its own that
-makes 40 steps of the recipe after 40 that are not counted; the two checkouts take turns. What
-counts is the whole step: batch, forward, backward, clipping and Muon. The recipe is the same for
-both: that of version 0.1 with Muon, rows for each sequence and 16 random columns; this checkout
-computes products in the precision that `precision = "auto"` chooses here.
+Each checkout makes its own 20,000 examples of `ltl-35` once. A measurement runs in a new process:
+40 warm-up steps, then 40 measured steps of the recipe. The checkouts take turns. The time of a step
+includes batch, forward, backward, clipping and Muon. Both use the recipe of version 0.1 with Muon,
+rows for each sequence and 16 random columns. This checkout computes products in the precision that
+`precision = "auto"` chooses.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Throughput of everything that does not train, as figures: `make bench`.
+"""Throughput of all functions except training: `make bench`.
 
-Every figure is the median of several runs in one process on one core, unless it says otherwise. Run
-on a quiet machine; compare figures of one run only. `--full` makes `propositional-35` at its full
-size of a million examples instead of a hundred thousand.
+Every figure is the median of several runs in one process on one core, unless its name says
+otherwise. Run on a quiet machine, and compare only figures of the same run. `--full` makes
+`propositional-35` at its full size of a million examples instead of a hundred thousand.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ OPERATORS = {"!": 1, "&": 1, "|": 1, "^": 1, "<->": 1}
 
 
 def per_second(work: Callable[[], int], runs: int = 5) -> float:
-    """Median over runs of what `work` says it did, per second; the first run warms up."""
+    """Return the median over runs of the units per second; `work` returns its number of units.
+
+    The first run is a warm-up.
+    """
     work()
     rates = []
     for _ in range(runs):

@@ -3,13 +3,15 @@
     python benchmarks/training.py                     on a CPU, about three minutes
     python benchmarks/training.py --device cuda       in bf16, with the share of the card's peak
 
-Both train what `ltl-interchangeable-full` says (8 + 8 layers, width 128, feed-forward 1,024, tree
-positions, rotary decoder, interchangeable embedding, AdaCos, dropout, AdamW, clipped gradients) on
-the same examples of `ltl-35`, in turns, in one process; the ratio is the median over the turns. The
-straightforward one, below, is what the papers describe: post-norm layers, attention as the formula
-has it, every batch padded to 36 and 20 tokens, PyTorch's defaults otherwise. Its tree positions are
-made beforehand, node by node in Python, and not counted. On a shared machine use one thread:
-OMP_NUM_THREADS=1.
+Both train the recipe `ltl-interchangeable-full` on the same examples of `ltl-35`, in turns, in one
+process. The ratio is the median over the turns. The recipe has 8 + 8 layers of width 128 with
+feed-forward 1,024, tree positions, a rotary decoder, interchangeable embeddings, AdaCos, dropout,
+AdamW and clipped gradients.
+
+The straightforward implementation follows the papers: post-norm layers, attention as in the
+formula, and every batch padded to 36 and 20 tokens. All else is PyTorch's default. Its tree
+positions are computed before the measurement, node by node in Python. On a shared machine use one
+thread: OMP_NUM_THREADS=1.
 """
 
 from __future__ import annotations
@@ -80,7 +82,7 @@ class PlainAttention(nn.Module):
 
 
 class PlainLayer(nn.Module):
-    """Of the encoder, or with `cross` of the decoder."""
+    """A layer of the encoder, or with `cross` of the decoder."""
 
     def __init__(self, width: int, heads: int, hidden: int, dropout: float, cross: bool) -> None:
         super().__init__()
@@ -233,7 +235,7 @@ def autocast(device: torch.device) -> Any:
 
 
 def rate(step: Callable[[], int], steps: int, device: torch.device) -> float:
-    """Examples a second over so many steps."""
+    """Return the examples a second over a number of steps."""
     start = time.perf_counter()
     done = sum(step() for _ in range(steps))
     if device.type == "cuda":
@@ -242,7 +244,10 @@ def rate(step: Callable[[], int], steps: int, device: torch.device) -> float:
 
 
 def flop(recipe: ModelRecipe, problem: float, answer: float, rows: int) -> float:
-    """Of training on one example of so many tokens: matrix products, three times the forward's."""
+    """Return the FLOP of training on an example: three times the forward pass's matrix products.
+
+    problem, answer: numbers of tokens.
+    """
     table, width = recipe.network, recipe.network.width
     feed_forward = 2 * width * table.feed_forward
     encoder = problem * (4 * width**2 + feed_forward + 2 * width * problem)

@@ -1,8 +1,7 @@
-"""Answer a formula with a shipped model, and return only what the solver accepts.
+"""Answer a formula with a shipped model, and return only an answer that the solver accepts.
 
-The first answer is the likeliest one; as long as the solver rejects them, different ones that were
-drawn at random follow. `logicgen solve --model` does the same, with any names of symbols and in
-bulk.
+The model first gives its most probable answer. If the solver rejects it, the model draws different
+answers at random. `logicgen solve --model` does the same for any names of symbols and for files.
 """
 
 from dataclasses import replace

@@ -1,7 +1,7 @@
-"""Audit the scorer of Reasoning Gym's `propositional_logic`: it pays a contradiction.
+"""Audit the scorer of Reasoning Gym's `propositional_logic`: it rewards a contradiction.
 
-The scorer asks for a conclusion that follows from premises, here from the formula. So an audit
-makes sense only for completions that are wrong answers and wrong conclusions alike.
+The scorer asks for a conclusion that follows from premises, which are the formula here. So the
+audit only tries completions that are both wrong answers and wrong conclusions.
 """
 
 import re

@@ -1,7 +1,7 @@
-"""Cut one rule out of a grammar of productions, and see which sentences go with it.
+"""Remove a rule from a grammar of productions, and see which sentences disappear.
 
-Unit `big` says "big" and then chooses `cat` or `dog`. Without the connection from `big` to `dog`,
-"big dog" is gone, and the other sentences keep their proportions.
+Unit `big` writes "big" and then chooses `cat` or `dog`. Without the connection from `big` to `dog`,
+"big dog" disappears, and the other sentences keep their proportions.
 """
 
 from pathlib import Path

@@ -1,7 +1,7 @@
-"""Compute what a language model can know that is not told which symbol is which.
+"""Compute the best possible predictions of a language model that does not know the symbols.
 
 An automaton gives the exact probabilities p of a language. The lexinvariant model is the mean of p
-over all renamings of the symbols: it begins knowing nothing and learns the names from the string.
+over all renamings of the symbols. It begins without knowledge and learns the names from the string.
 """
 
 import numpy as np

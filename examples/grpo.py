@@ -1,11 +1,14 @@
 """Teach a tiny language model propositional logic with the solver's verdicts as the only reward.
 
-A Transformer of a third of a million parameters is made from scratch and supervised on a few
-problems with answers, until it writes answers in the right form. From there it is trained in three
-ways for as long: with TRL's GRPO on other problems, whose answers it is never shown, where the
-solver rewards each completion that is right; and, as controls, with more of the same supervision,
-and with supervision on the answers of all problems. All are measured on problems that are new to
-them. One CPU core is enough; nothing is downloaded.
+A new Transformer of a third of a million parameters is first supervised on a few problems with
+answers, until it writes answers in the right form. Copies of it are then trained in three ways, for
+the same time:
+
+    GRPO                TRL's GRPO on other problems; the solver rewards each right completion
+    more of the same    control: more supervision on the same problems with answers
+    all answers         control: supervision on all problems with answers
+
+All models are measured on new problems. One CPU core is enough. Nothing is downloaded.
 
     pip install '.[train,trl]'
     python examples/grpo.py --out grpo
@@ -37,19 +40,19 @@ from logicgen.measures.statistics import wilson_interval
 
 SYMBOLS = "abcd"
 SIZES = {"train": 12_000, "validation": 1_000, "test": 1_000}
-# Mostly conjunctions, and long enough for negations: of formulas that nearly every assignment
-# satisfies there is little to be learned.
+# Mostly conjunctions, and long enough for negations. Formulas that nearly every assignment
+# satisfies would teach little.
 FORMULAS = {
     "problem.operators": {"!": 2, "&": 3},
     "region.symbols": [3, 4],
     "region.length": [8, 11],
     "grid": None,
 }
-ANSWERED = 2_000  # problems whose answers are shown; those of all others are never read
-STEPS = 416  # of supervision before anything is measured
+ANSWERED = 2_000  # problems with answers for supervision; GRPO reads no answers
+STEPS = 416  # of supervision before the three ways of training
 LONGEST = 16  # tokens of a completion
 
-# What a user says ends with a line break, what the assistant says with <end>.
+# A message of the user ends with a line break, a message of the assistant with <end>.
 TEMPLATE = (
     "{% for message in messages %}{% if message.role == 'assistant' %}{% generation %}"
     "{{ message.content + '<end>' }}{% endgeneration %}"
@@ -66,10 +69,10 @@ def make_data(folder: Path, sizes: dict[str, int]) -> None:
 
 
 def make_tokenizer(texts: list[str]) -> Any:
-    """Return a tokenizer that loses nothing, made from whole prompts with their answers.
+    """Return a lossless tokenizer, made from whole prompts with their answers.
 
-    The explanation that all prompts begin with is one token, since it is the same text: a model
-    that knows no English learns as much from it, and reads 20 tokens instead of hundreds.
+    All prompts begin with the same explanation, which is a single token. A model without English
+    learns nothing from its words, and now reads 20 tokens instead of hundreds.
     """
     explanation = re.escape(texts[0].rpartition("Formula: ")[0] + "Formula: ")
     words = f"{explanation}|</?answer>|<end>|[a-z]=[01]|, | [^ ]+ |[\\s\\S]"
@@ -116,7 +119,7 @@ def train(
 ) -> list[float]:
     """Train a model, and return the reward of each step.
 
-    rows: what is exported for SFT, whose messages hold answers, or else prompts for GRPO.
+    rows: an export for SFT, with answers in its messages, or prompts for GRPO.
     """
     common = {"output_dir": str(folder), "seed": seed, "max_steps": steps, "warmup_steps": 20}
     common |= {"lr_scheduler_type": "constant_with_warmup", "logging_steps": 1, "bf16": False}
@@ -160,7 +163,7 @@ def mark(scorer: logicgen.Scorer, rows: Dataset, completions: list[str]) -> dict
 
 
 def best_constant(scorer: logicgen.Scorer, rows: Dataset) -> str:
-    """Return the values of all symbols that are right most often for every problem."""
+    """Return the assignment of all symbols that is right for most problems."""
     choices = map("".join, product("01", repeat=len(SYMBOLS)))
     return max(choices, key=lambda each: mark(scorer, rows, with_values(rows, each))["share"])
 
@@ -186,14 +189,14 @@ def draw(rewards: list[float], path: Path) -> None:
 
 
 def main() -> None:
-    """Make the data, train, measure, and write what came out."""
+    """Make the data, train, measure, and write the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("grpo"), help="folder to be written")
-    parser.add_argument("--minutes", type=float, default=4.0, help="of GRPO, and of the control")
-    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
-        "--small", action="store_true", help="two steps of each, to see that it runs"
+        "--minutes", type=float, default=4.0, help="minutes of each way of training"
     )
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--small", action="store_true", help="train for two steps only, as a test")
     asked = parser.parse_args()
     folder, seconds = asked.out, 60 * asked.minutes
     first, more = (2, 2) if asked.small else (STEPS, 10**6)
@@ -220,7 +223,7 @@ def main() -> None:
     start = make_model(tokenizer)
     train(start, tokenizer, few, *place, first, 1e9)
     passed("start")
-    # The trainers put methods into a model that a copy would share, so it is read anew instead.
+    # Read the model again for each way: a copy would share methods that trainers put into a model.
     start.save_pretrained(folder / "start")
     ways = {"more of the same": few, "all answers": answered, "GRPO": prompts}
     trained = {"start": start}

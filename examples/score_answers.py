@@ -1,8 +1,8 @@
 """Score many answers with the solver: JSON lines in, JSON lines with a verdict out.
 
 `logicgen verify --task propositional --in FILE` does the same on the command line. The solver runs
-in processes of its own, which are ended at the limit; the verdict is then `unknown`. If a problem
-does not parse, it is `error`.
+in worker processes, which are killed at the time limit. The verdict is then `unknown`. If a problem
+does not parse, the verdict is `error`.
 """
 
 import json

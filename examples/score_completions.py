@@ -1,4 +1,4 @@
-"""Ask a language model for a trace, and judge what it writes, within a limit."""
+"""Ask a language model for a trace, and judge its completions within a time limit."""
 
 import logicgen
 

@@ -1,9 +1,9 @@
-"""Serve a transformers model as OpenAI's chat completions are served, on this machine alone.
+"""Serve a transformers model on this machine, with the interface of OpenAI's chat completions.
 
     python examples/serve.py grpo/model --port 8000
 
-answers POST /v1/chat/completions and GET /v1/models. It is for trying things out: requests are
-answered one after the other, each with one completion, and nothing is streamed.
+answers POST /v1/chat/completions and GET /v1/models. The server is for experiments: it answers one
+request at a time, with a single completion, and does not stream.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 
 def said(content: Any) -> str:
-    """Return a message's text, which may come in parts."""
+    """Return the text of a message, which may consist of parts."""
     return content if isinstance(content, str) else "".join(part["text"] for part in content)
 
 
 class Chat:
-    """A model with its tokenizer; one request at a time."""
+    """A model with its tokenizer, which answers one request at a time."""
 
     def __init__(self, folder: Path) -> None:
         self.name = folder.resolve().name
@@ -36,7 +36,7 @@ class Chat:
         self.lock = threading.Lock()
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Return what is sent back for a request; whatever it raises is the request's fault."""
+        """Return the response to a request. Raises an exception if the request is wrong."""
         request = {key: value for key, value in request.items() if value is not None}
         messages = [{"role": m["role"], "content": said(m["content"])} for m in request["messages"]]
         most = int(request.get("max_completion_tokens") or request.get("max_tokens") or 64)
@@ -82,7 +82,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         length = self.headers.get("Content-Length", "")
         body = self.rfile.read(int(length)) if re.fullmatch("[0-9]{1,6}", length) else b""
-        self.close_connection = not body  # what was not read is no next request
+        self.close_connection = not body  # an unread body must not be taken for the next request
         if self.path.rstrip("/") != "/v1/chat/completions":
             return self._send(404, {"error": {"message": f"there is no {self.path}"}})
         try:
@@ -100,7 +100,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: Any) -> None:
-        """Say nothing of requests."""
+        """Log no requests."""
 
 
 def main() -> None:

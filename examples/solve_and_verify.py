@@ -1,7 +1,8 @@
 """Solve formulas, and verify answers to them.
 
-`solve` returns a witness (an assignment or a trace that makes the formula true) or says that there
-is none. `verify` returns a verdict: an assignment that contradicts itself is `invalid`, not right.
+`solve` returns a status and, for a satisfiable formula, a witness: an assignment or a trace that
+makes the formula true. `verify` returns a verdict. An assignment that contradicts itself is
+`invalid`.
 """
 
 import logicgen

@@ -1,10 +1,10 @@
-"""Choose where work is done: in processes of this machine, or on a Ray cluster.
+"""Choose the engine of the work: worker processes on this machine, or a Ray cluster.
 
     with engine("ray", "10.0.0.1:6379"):
         generate(recipe, folder, name="mine")
 
-Inside the `with` block, `open_pool` returns a pool of that engine. Code that uses a pool does not
-know which engine it has: results are the same, and come in the order of the items.
+Inside the `with` block, `open_pool` returns a pool of that engine. The results and their order do
+not depend on the engine.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def open_pool(
     count: int = 1,
     memory: int | None = None,
 ) -> AnyPool:
-    """Return a pool of the engine that is in use. Arguments are those of `Pool`.
+    """Return a pool of the current engine. The arguments are the same as for `Pool`.
 
-    count: of local processes.
+    count: number of local worker processes.
     """
     if (there := cluster()) is not None:
         return there.pool(setup, arguments, memory)
@@ -46,12 +46,12 @@ def open_pool(
 
 @contextmanager
 def engine(name: str = "local", address: str | None = None) -> Iterator[None]:
-    """Have pools work on an engine: "local" or "ray".
+    """Use the engine "local" or "ray" inside the context.
 
-    address: of a running Ray cluster, as `host:port` or "auto"; without it one is started on this
-        machine and ended afterwards.
+    address: address of a running Ray cluster, as `host:port` or "auto". If it is not given, a
+        cluster is started on this machine and stopped at the end.
 
-    Raises LogicgenError if the engine is unknown, or the cluster cannot be used.
+    Raises LogicgenError if the engine is unknown, or if the cluster cannot be used.
     """
     if name not in ENGINES:
         raise LogicgenError(f"no engine is called {name!r}: {nearest(name, list(ENGINES))}")
@@ -71,14 +71,14 @@ def engine(name: str = "local", address: str | None = None) -> Iterator[None]:
 
 
 def cluster() -> RayCluster | None:
-    """Return the cluster that is in use; None if work is done on this machine."""
+    """Return the current Ray cluster, or None if the engine is local."""
     return _cluster.get()
 
 
 def shared(folder: Path) -> Path:
-    """Return the path by which all workers know a folder of this machine.
+    """Return the path of a folder that is valid for all workers.
 
-    Raises LogicgenError if a machine of the cluster does not see it.
+    Raises LogicgenError if a machine of the cluster cannot read the folder.
     """
     there = cluster()
     if there is None:

@@ -1,4 +1,4 @@
-"""Helper processes of ours: Python without the caller's main module, its folder or its signals."""
+"""Helper processes: Python without the caller's main module, working folder or signals."""
 
 from __future__ import annotations
 
@@ -21,28 +21,29 @@ def start_helper(
     tied: bool | None = None,
     **pipes: Any,
 ) -> subprocess.Popen[Any]:
-    """Start a process that calls a function, `module:name`, with some numbers.
+    """Start a process that calls a function, `module:name`, with integer arguments.
 
-    environment: variables beside those of this process.
-    files: descriptors that it inherits under the same numbers.
-    tied: whether it ends with the thread that starts it (Linux); if not given, whether that is the
-        main one. Untied, it ends when its standard input does, if it reads that to the end.
-    pipes: stdin, stdout, stderr, text and so on, as of `subprocess.Popen`.
+    The process uses the import path of this process. It does not import the script that this
+    process runs. A file in the working folder cannot replace a module (option -P of Python). The
+    process has its own session, so Ctrl-C does not reach it: its starter must end it.
 
-    It imports what this process can import, but never the script that this process runs, nor (-P)
-    a file of the working folder that happens to have the name of a module. Ctrl-C does not reach
-    it (it has a session of its own): whoever started it decides what becomes of it.
+    environment: additional environment variables.
+    files: descriptors that the process inherits under the same numbers.
+    tied: end the process when the thread that starts it ends (Linux). If not given, a process is
+        tied if the main thread starts it. An untied process ends when its standard
+        input ends, if it reads that.
+    pipes: stdin, stdout, stderr, text and so on, as in `subprocess.Popen`.
     """
     module, _, name = function.partition(":")
     call = f"from {module} import {name}; {name}({', '.join(map(str, arguments))})"
-    # A path that is empty stands for the folder that this process works in.
+    # An empty entry in the import path means the working folder.
     path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
     variables = {**os.environ, **(environment or {}), "PYTHONPATH": path}
     variables.pop(_DIE_WITH_PARENT, None)
-    # Linux ties the child to the thread that starts it, which may end before the process does.
+    # Linux ties the child to the thread that starts it. A thread may end before its process.
     if threading.current_thread() is threading.main_thread() if tied is None else tied:
         variables[_DIE_WITH_PARENT] = str(os.getpid())
-    return subprocess.Popen(  # noqa: S603 - this Python, with code of ours
+    return subprocess.Popen(  # noqa: S603 - this Python, with code of logicgen
         [sys.executable, "-P", "-c", call],
         env=variables,
         pass_fds=files,
@@ -54,7 +55,7 @@ def start_helper(
 def die_with_parent() -> None:
     """End this helper when the process that started it ends, also inside native code (Linux).
 
-    Elsewhere a helper ends when its standard input does, after what it is at.
+    On other systems a helper finishes its current item, and ends when its standard input ends.
     """
     parent = os.environ.pop(_DIE_WITH_PARENT, None)
     if parent is not None and sys.platform == "linux":
@@ -72,9 +73,10 @@ def die_with(parent: int) -> None:
 
 
 def private_streams() -> tuple[IO[bytes], IO[bytes]]:
-    """Return standard input and output of a helper, out of reach of whatever else runs in it.
+    """Return copies of a helper's standard input and output for its messages.
 
-    What libraries and plugins print goes to standard error, and they read nothing.
+    The helper's own standard output is then standard error, and its standard input is empty. So
+    libraries and plugins that print or read cannot disturb the messages.
     """
     source, target = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDONLY)

@@ -4,10 +4,11 @@
         for result in pool.map(items, seconds=10):
             ...
 
-Native code does not answer signals, so a limit is enforced by killing the process that runs it. An
-item that exceeds a limit is a `Failure`. On Linux its worker is replaced by a copy of itself after
-its setup, elsewhere by a new process. If a worker dies, the item under way is tried once more, then
-it is a `Failure`, too. Seconds count from when a worker begins with an item: waiting costs nothing.
+Native code does not answer signals, so a limit is enforced by killing the process that runs it. The
+result of an item that exceeds a limit is a `Failure`. On Linux the killed worker is replaced by a
+copy of itself after its setup, on other systems by a new process. If a worker dies, its current
+item is tried once more; then its result is a `Failure`, too. The time of an item starts when a
+worker begins with it.
 
 A thread of the pool hands items to workers and collects results. Therefore any thread can submit
 items and wait for the futures, and a coroutine can await them with `asyncio.wrap_future`. Workers
@@ -50,20 +51,20 @@ __all__ = ["MEMORY", "Failure", "Limits", "Pool"]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-MEMORY = 1 << 30  # bytes that commands allow for one problem unless told otherwise
+MEMORY = 1 << 30  # the default memory limit of a problem in commands, in bytes
 
 MOST_WORKERS = 512
 
 # A worker is sent at most this number of items at once.
 MOST_AT_ONCE = 256
 
-# If more workers than this die in a row before they begin to work, waiting items are given up.
+# If more workers than this die in a row before they begin to work, waiting items fail.
 MOST_DEATHS = 3
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of one item: wall-clock seconds and bytes of memory; None is no limit."""
+    """Limits of one item: wall-clock seconds and bytes of memory. None means no limit."""
 
     seconds: float | None = None
     memory: int | None = None
@@ -75,11 +76,11 @@ class Pool(Generic[Item, Result]):
     Args:
         setup: a function of a module that a worker can import; `setup(*arguments)` returns the
             function that is called.
-        count: how many items are worked on at once.
-        memory: bytes that a worker may take; an item that needs more is a `Failure`.
+        count: largest number of worker processes.
+        memory: bytes that a worker may use. The result of an item that needs more is a `Failure`.
 
-    Workers are started when there are items for them, and ended with the program, by `close`, or
-    at the end of a `with` block. A process that is forked from this one starts its own workers.
+    Workers start when items wait. They end with the program, by `close`, or at the end of a `with`
+    block. A process that is forked from this process starts its own workers.
     """
 
     def __init__(
@@ -122,15 +123,15 @@ class Pool(Generic[Item, Result]):
     def submit(self, item: Item, seconds: float | None = None) -> Future[Result | Failure]:
         """Return the future of an item's result; after this many seconds it is a `Failure`.
 
-        The future raises what the function raises, and LogicgenError if no worker can be started.
-        It can be cancelled until a worker begins. Raises RuntimeError after `close`.
+        The future raises the exception of the function, or LogicgenError if no worker can start. It
+        can be cancelled until a worker begins with the item. Raises RuntimeError after `close`.
         """
         return self._queue(JobBatch([packed(item)], seconds, single=True))
 
     def submit_all(
         self, items: Iterable[Item], seconds: float | None = None
     ) -> Future[list[Result | Failure]]:
-        """Return one future of the results of several items, in order; see `submit`."""
+        """Return a single future of the results of several items, in order; see `submit`."""
         batch = JobBatch(map(packed, items), seconds)
         if not batch.jobs:
             batch.set_result([])
@@ -158,7 +159,7 @@ class Pool(Generic[Item, Result]):
         return batch
 
     def call(self, item: Item, seconds: float | None = None) -> Result | Failure:
-        """Return the result of one item. An exception here, such as Ctrl-C, ends the work on it."""
+        """Return the result of an item. Ctrl-C while waiting stops the work on it."""
         (result,) = self.map([item], seconds)
         return result
 
@@ -167,7 +168,7 @@ class Pool(Generic[Item, Result]):
     ) -> Iterator[Result | Failure]:
         """Yield results in the order of the items, at most a few chunks ahead of the consumer.
 
-        chunk: most items that are read from the source at once. Slow items are read in fewer.
+        chunk: most items to read from the source at once. Fewer are read if items are slow.
         """
         source, running = iter(items), deque[JobBatch]()
         exhausted, room = False, 3 * self._count
@@ -195,7 +196,7 @@ class Pool(Generic[Item, Result]):
                 job.batch.result()
 
     def _drop(self, batches: Iterable[JobBatch]) -> None:
-        """Give up results that nobody wants; a worker that is at work on one is restarted."""
+        """Drop batches that nobody waits for. Their current workers are restarted."""
         running = [batch for batch in batches if not batch.done() and not batch.cancel()]
         for batch in running:
             batch.dropped = True
@@ -203,7 +204,7 @@ class Pool(Generic[Item, Result]):
             self._rouse()
 
     def close(self) -> None:
-        """End all workers; jobs that wait are cancelled."""
+        """End all workers and cancel waiting jobs."""
         if self._owner != os.getpid():
             return
         with self._lock:
@@ -268,7 +269,7 @@ class Pool(Generic[Item, Result]):
             self._give_up()
 
     def _hand_out(self) -> None:
-        """Send jobs to the workers that have none."""
+        """Send jobs to idle workers."""
         self._idle = True  # jobs that are submitted from here on wake the thread
         for worker in self._workers:
             if worker.ready and not worker.jobs and (jobs := self._next()):
@@ -279,9 +280,9 @@ class Pool(Generic[Item, Result]):
             self._news.notify_all()
 
     def _next(self) -> list[Job]:
-        """Return a chunk of jobs that have the same limit and are not too many or too long.
+        """Return a chunk of jobs with the same time limit, and leave jobs for the other workers.
 
-        Some are left for the other workers.
+        The number of jobs and their total length are bounded.
         """
         jobs: list[Job] = []
         length = 0
@@ -342,7 +343,7 @@ class Pool(Generic[Item, Result]):
                 job.batch.fail(reason)
 
     def _patience(self) -> float | None:
-        """Return how long to wait before the clocks are looked at; None is for ever."""
+        """Return the seconds until the next time limit, or None if no job has a limit."""
         ends, now = [], time.monotonic()
         for worker in self._workers:
             if worker.jobs and (seconds := worker.jobs[0].batch.seconds) is not None:
@@ -350,7 +351,7 @@ class Pool(Generic[Item, Result]):
         return max(min(ends) - now, 0.001) if ends else None
 
     def _end_late(self) -> None:
-        """Stop work that takes too long, or that nobody wants."""
+        """Stop jobs that exceed their time limit, and jobs that nobody waits for."""
         for worker in list(self._workers):
             if not worker.jobs:
                 continue
@@ -365,9 +366,10 @@ class Pool(Generic[Item, Result]):
                     self._remove(worker)
 
     def _replace(self, worker: Worker, at: int, reason: str, died: bool = False) -> None:
-        """Give up the item at a place of a worker's chunk; its other items return to the queue.
+        """Give up the item at a place of a worker's chunk. Its other items return to the queue.
 
-        died: the item is tried once more, since the worker may have died for another reason.
+        died: whether the worker died. The item is then tried once more, because the worker may have
+            died for another reason.
         """
         jobs, left = worker.jobs, worker.left
         if died:
@@ -386,13 +388,13 @@ class Pool(Generic[Item, Result]):
         self._wait_again(left)
 
     def _give_up(self) -> None:
-        """Fail all jobs that wait; the next job makes one more attempt to start a worker."""
+        """Fail all waiting jobs. The next job makes another attempt to start a worker."""
         self._deaths = MOST_DEATHS
         if self._works:
             self._fail_all(Failure(f"no worker process is left: {self._reason}"))
         else:
-            said = "a worker process ended again and again before it began to work: "
-            self._fail_all(LogicgenError(said + self._reason))
+            why = "a worker process ended again and again before it began to work: "
+            self._fail_all(LogicgenError(why + self._reason))
 
     def _wait_again(self, jobs: list[Job]) -> None:
         """Put jobs back to the front of the queue."""
@@ -410,7 +412,7 @@ class Pool(Generic[Item, Result]):
 
 
 def _some(source: Iterator[Any], most: int) -> Iterator[bytes]:
-    """Yield the next items, packed: at most this number, and none after a full chunk."""
+    """Yield the next items, packed: at most this number, until the chunk is full."""
     length = 0
     for item in islice(source, most):
         sent = packed(item)

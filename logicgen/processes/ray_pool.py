@@ -1,7 +1,7 @@
 """A Ray cluster as an engine (`processes/engines.py`).
 
-Items are sent in chunks, as Ray tasks: stateless, tried again by Ray where a worker or a node is
-lost, so that a run ends with the same results. A task that dies again and again is a `Failure`.
+Items are sent in chunks, as stateless Ray tasks. If a worker or a node is lost, Ray runs its tasks
+again, so a run ends with the same results. A task that dies again and again is a `Failure`.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ from logicgen.extras import DECISIVE, need
 from logicgen.processes.pool import Pool
 from logicgen.processes.worker import OUT_OF_MEMORY, Failure, packed, unpacked
 
-# Times that Ray begins a task anew because a worker or a node was lost.
+# Times that Ray runs a task again after a worker or a node was lost.
 RETRIES = 5
 
-# Tasks under way for each CPU of the cluster: one, and one that waits.
+# Tasks for each CPU of the cluster: a running task and a waiting task.
 AHEAD = 2
 
-# Seconds until an address answers, or does not; and in which a process that asks Ray begins.
+# Seconds to wait for an answer of an address, and for the start of a process that asks Ray.
 SECONDS, STARTS = 5.0, 15.0
 
 
 class RayCluster:
-    """A Ray cluster that is running, or one that is started here. Use as a context manager.
+    """A running Ray cluster, or a new cluster on this machine. Use it as a context manager.
 
-    Raises LogicgenError where the address does not answer, or where a node has another Python or
-    another logicgen.
+    Raises LogicgenError if the address does not answer, or if a node has other versions of Python
+    or logicgen.
     """
 
     def __init__(self, address: str | None = None) -> None:
@@ -53,7 +53,7 @@ class RayCluster:
         ray: Any = import_module("ray")
         if address is not None and address != "auto":
             _check_answers(address)
-        # What Ray says of itself, and of tasks that it tries again, is not for our users.
+        # Hide Ray's own messages, such as messages about retries.
         how: dict[str, Any] = {"logging_level": "ERROR", "log_to_driver": False}
         if address is None:
             how["include_dashboard"] = False
@@ -61,10 +61,10 @@ class RayCluster:
             with _same_signals():
                 ray.init(address=address or "local", **how)
         except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
-            said = _line(error)
-            if "version mismatch" in said.lower():  # which versions, is said in further lines
-                said = " ".join(str(error).split()) + ": install the same on all nodes"
-            raise LogicgenError(f"Ray at {address or 'this machine'}: {said}") from None
+            reason = _line(error)
+            if "version mismatch" in reason.lower():  # the versions are in the next lines
+                reason = " ".join(str(error).split()) + ": install the same on all nodes"
+            raise LogicgenError(f"Ray at {address or 'this machine'}: {reason}") from None
         self._ray = ray
         self._run = ray.remote(max_retries=RETRIES, num_cpus=1)(_run)
 
@@ -82,28 +82,28 @@ class RayCluster:
     def pool(
         self, setup: Callable[..., Any], arguments: tuple[Any, ...], memory: int | None
     ) -> RayPool:
-        """Return a pool of as many workers as the cluster has room for."""
+        """Return a pool that uses all CPUs of the cluster."""
         return RayPool(self._ray, self._run, packed((setup, arguments, memory)))
 
     def count(self, gpus: bool) -> int:
-        """Return how many CPUs there are, or GPUs."""
+        """Return the number of CPUs in the cluster, or of GPUs."""
         return int(self._ray.cluster_resources().get("GPU" if gpus else "CPU", 0))
 
     def call(self, function: Callable[..., Any], *arguments: Any, gpu: bool) -> RayCall:
-        """Call a function on a CPU of the cluster, or on a GPU, for as long as it takes."""
-        # On a GPU it also takes a CPU, as what feeds it does.
+        """Start a call of a function on a CPU or a GPU of the cluster, without a time limit."""
+        # A call on a GPU also reserves a CPU, which feeds the GPU.
         remote = self._ray.remote(max_retries=RETRIES, num_cpus=1, num_gpus=int(gpu))(_call)
         return RayCall(self._ray, remote.remote(function, *arguments))
 
     def check_folder(self, folder: Path) -> None:
-        """Raise LogicgenError where a node does not see a folder of this machine."""
+        """Raise LogicgenError if a node cannot read a folder of this machine."""
         with NamedTemporaryFile(dir=folder, prefix=".", suffix=".part") as file:
             path = os.path.abspath(file.name)
             for node, there in self._each_node(os.path.exists, path):
                 if not there:
                     raise LogicgenError(
-                        f"{folder}: the Ray node {node} does not see this folder: give one that all"
-                        " nodes share, such as on NFS"
+                        f"{folder}: the Ray node {node} does not see this folder: give a folder"
+                        " that all nodes share, such as on NFS"
                     )
 
     def _check_versions(self) -> None:
@@ -115,7 +115,7 @@ class RayCluster:
     def _each_node(
         self, function: Callable[..., Any], *arguments: Any
     ) -> Iterator[tuple[str, Any]]:
-        """Yield the address of each node with the result of a function there."""
+        """Call a function on each node, and yield the node's address and the result."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         asked = []
@@ -135,13 +135,13 @@ class RayCluster:
 
 
 class RayCall:
-    """A call that is under way."""
+    """A running call."""
 
     def __init__(self, ray: Any, result: Any) -> None:
         self._ray, self._result = ray, result
 
     def result(self) -> Any:
-        """Wait for the result, and return it; a `Failure` where Ray gave it up."""
+        """Wait for the result, and return it. It is a `Failure` if Ray gave up the call."""
         try:
             return self._ray.get(self._result)
         except self._ray.exceptions.RayError as error:
@@ -166,7 +166,7 @@ class RayPool:
         self.close()
 
     def close(self) -> None:
-        """Give up the items that are under way, and wait until that has happened."""
+        """Cancel the running tasks, and wait until they have ended."""
         results = list(self._under_way)
         for result in results:
             self._ray.cancel(result, force=True)
@@ -192,13 +192,14 @@ class RayPool:
     def map(
         self, items: Iterable[Any], seconds: float | None = None, chunk: int = 1
     ) -> Iterator[Any | Failure]:
-        """Yield results in the order of the items, a few chunks for each CPU ahead.
+        """Yield results in the order of the items. A few chunks for each CPU are sent in advance.
 
-        Raises the LogicgenError of the function; any other as RuntimeError with its traceback.
+        Raises the LogicgenError of the function. Any other exception becomes a RuntimeError with
+        its traceback.
         """
         source, sent = iter(items), deque[tuple[Any, int]]()
         while True:
-            # Nodes come and go.
+            # The number of CPUs changes when nodes come or go.
             room = AHEAD * max(1, int(self._ray.cluster_resources().get("CPU", 1)))
             while len(sent) < room and (some := list(islice(source, chunk))):
                 sent.append((self._send(some, seconds), len(some)))
@@ -212,7 +213,7 @@ class RayPool:
         return task
 
     def _results(self, task: Any, count: int) -> list[Any]:
-        """Wait for the results of a task, and return or raise what it found."""
+        """Wait for a task, and return its results or raise its error."""
         try:
             found = self._ray.get(task)
         except self._ray.exceptions.RayError as error:
@@ -228,7 +229,7 @@ class RayPool:
 def _call(function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function that `RayCall.stop` can interrupt.
 
-    Ray's workers ignore SIGINT if the program that started Ray does.
+    Workers of Ray ignore SIGINT if the program that started Ray ignores it.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     return function(*arguments)
@@ -237,9 +238,10 @@ def _call(function: Callable[..., Any], *arguments: Any) -> Any:
 def _run(
     function: bytes, seconds: float | None, versions: str, items: list[bytes]
 ) -> list[bytes] | BaseException:
-    """Return the results of items in a worker of the cluster, or what was raised.
+    """Return the results of items in a worker of the cluster, or the exception.
 
-    versions: those that it has to have; its node may have come later than the others.
+    versions: the versions that the worker must have. Its node may have joined the cluster after the
+        check of all nodes.
     """
     try:
         if _versions() != versions:
@@ -248,15 +250,15 @@ def _run(
         return [packed(result) for result in results]
     except LogicgenError as error:
         return LogicgenError(str(error))
-    except Exception:  # raised again where the results are asked for, with this traceback
+    except Exception:  # `RayPool` raises it again, with this traceback
         return RuntimeError("in a Ray worker:\n" + traceback.format_exc())
 
 
 @lru_cache(maxsize=1)
 def _function(function: bytes, seconds: float | None) -> Callable[[list[Any]], list[Any]]:
-    """Return the function of many items that a task is to call; kept for the next tasks.
+    """Return the function that a task calls on its items. It is cached for the next tasks.
 
-    Limits are those of a process of its own, which can be ended.
+    With limits, the function runs in a separate process, which can be killed.
     """
     setup, arguments, memory = unpacked(function)
     if seconds is not None or memory is not None:
@@ -274,7 +276,7 @@ def _function(function: bytes, seconds: float | None) -> Callable[[list[Any]], l
 
 
 def _versions() -> str:
-    """Return the versions that all nodes have to have."""
+    """Return the versions that must be the same on all nodes."""
     return f"Python {platform.python_version()}, {_packages()}"
 
 
@@ -290,9 +292,9 @@ def _other_versions(node: str, theirs: str, mine: str) -> str:
 
 
 def _check_answers(address: str) -> None:
-    """Raise LogicgenError where no Ray cluster answers at `host:port`; Ray would wait for minutes.
+    """Raise LogicgenError if no Ray cluster answers at `host:port`; Ray would wait for minutes.
 
-    Another server may answer there, so Ray is asked, in a process that can be ended.
+    Another server may answer there. So Ray's health check runs, in a process that can be killed.
     """
     host, _, port = address.rpartition(":")
     if not host or not (port.isascii() and port.isdecimal()):
@@ -300,7 +302,7 @@ def _check_answers(address: str) -> None:
     command = [sys.executable, "-m", "ray.scripts.scripts", "health-check", "--address", address]
     try:
         socket.create_connection((host, int(port)), SECONDS).close()
-        subprocess.run(  # noqa: S603 - of this Python
+        subprocess.run(  # noqa: S603 - this Python
             command, capture_output=True, timeout=SECONDS + STARTS, check=True
         )
         return
@@ -316,7 +318,7 @@ def _check_answers(address: str) -> None:
 
 @contextmanager
 def _same_signals() -> Iterator[None]:
-    """Keep what this program does on SIGTERM, which Ray replaces."""
+    """Restore this program's handler of SIGTERM, which Ray replaces."""
     before = signal.getsignal(signal.SIGTERM)
     try:
         yield
@@ -326,5 +328,5 @@ def _same_signals() -> Iterator[None]:
 
 
 def _line(error: BaseException) -> str:
-    """Return what is wrong in one line."""
+    """Return the first line of an error message."""
     return next((line.strip() for line in str(error).splitlines() if line.strip()), repr(error))

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: both end a command alike, and its exit status says which it was."""
+"""Ctrl-C and SIGTERM: both end a command in the same way, with different exit statuses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM, by which schedulers and `kill` ask a process to end, as Ctrl-C does."""
+    """The exception of SIGTERM, which schedulers and `kill` send to end a process."""
 
 
 def interruption(number: int, message: str = "") -> KeyboardInterrupt:
@@ -21,18 +21,18 @@ def interruption(number: int, message: str = "") -> KeyboardInterrupt:
 
 
 def status_of(error: BaseException | None) -> int:
-    """Return the exit status of an interrupted command: 128 and the signal's number."""
+    """Return the exit status of an interrupted command: 128 plus the signal's number."""
     return 128 + (signal.SIGTERM if isinstance(error, Terminated) else signal.SIGINT)
 
 
 def raise_interruptions() -> list[KeyboardInterrupt]:
     """Let SIGTERM raise `Terminated` in this process, and SIGINT KeyboardInterrupt.
 
-    Returns a list to which each is added when it is raised, because libraries turn some into
-    exceptions of their own. Call it in the main thread.
+    Return a list of the raised exceptions, because libraries may replace them by other exceptions.
+    Call this function in the main thread.
 
-    Python drops an exception that is raised in a finalizer or a weak reference's callback; an
-    interruption that met with one is raised again a little later.
+    Python drops an exception that is raised in a finalizer or in the callback of a weak reference.
+    An interruption that Python drops is raised again 0.01 s later.
     """
     raised: list[KeyboardInterrupt] = []
 
@@ -53,19 +53,20 @@ def raise_interruptions() -> list[KeyboardInterrupt]:
             dropped(unraisable)
 
     for number in (signal.SIGINT, signal.SIGTERM):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores signals
             signal.signal(number, receive)
     sys.unraisablehook = notice
     return raised
 
 
 class StopOnSignal:
-    """Notes SIGINT or SIGTERM while it is entered; a second signal acts at once.
+    """A context that records SIGINT or SIGTERM. A second signal acts at once.
 
     Attributes:
-        heeded: if not, signals are ignored: another process tells this one to stop.
-        then: is called when a signal is noted.
-        received: the signal, if there was one.
+        heeded: whether to record signals. Otherwise they are ignored, as in a process that
+            another process stops.
+        then: function to call when a signal is recorded.
+        received: number of the recorded signal, or None.
     """
 
     def __init__(self, heeded: bool = True, then: Callable[[], object] = lambda: None) -> None:

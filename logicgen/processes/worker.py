@@ -1,7 +1,7 @@
-"""One worker process, and the handle by which a pool sends it jobs.
+"""A worker process, and the handle by which a pool sends jobs to it.
 
-Frames travel through pipes: eight bytes of length, then a pickle. Both ends are ours, so that no
-pickle is read that somebody else has written. This is the only file of the project that reads any.
+Messages go through pipes: eight bytes of length, then a pickle. Only logicgen writes to these
+pipes, so no pickle of a stranger is read. No other file of the project reads pickles.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from typing import IO, Any
 from logicgen.errors import LogicgenError
 from logicgen.processes.helper import die_with, die_with_parent, private_streams, start_helper
 
-# Bytes of items after which a chunk is full: memory stays bounded however long the items are.
+# A chunk is full after this number of bytes, so that long items do not fill the memory.
 FULL = 1 << 20
 
-# Results are sent after this many seconds at the latest, so that a worker that dies loses few of
-# them. Chunks shrink until they take no longer, so that slow items are shared among the workers.
+# Seconds after which a worker sends its results, so that few are lost if it dies. Chunks shrink
+# until they take at most this time, so that slow items are shared among the workers.
 SOON = 0.05
 
 _LENGTH = struct.Struct("<Q")
@@ -43,13 +43,13 @@ def packed(value: Any) -> bytes:
 
 
 def unpacked(sent: bytes) -> Any:
-    """Return the value of bytes that this process or a worker of its own has packed."""
-    return pickle.loads(sent)  # noqa: S301 - through a pipe that nobody else writes to
+    """Return the value of bytes that this process or its worker has packed."""
+    return pickle.loads(sent)  # noqa: S301 - from a pipe that only logicgen writes to
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A result of an item that ran into a limit or whose process died, with the reason."""
+    """The result of an item that exceeded a limit or killed its process, with the reason."""
 
     reason: str
 
@@ -58,9 +58,9 @@ OUT_OF_MEMORY = Failure("out of memory")
 
 
 def largest(memory: int | None) -> float:
-    """Return the largest item, in bytes, that a worker with so much memory is sent.
+    """Return the largest size of an item, in bytes, for a worker with this memory limit.
 
-    The worker would hold it at least twice.
+    The worker holds an item at least twice.
     """
     return math.inf if memory is None else memory // 4
 
@@ -68,8 +68,8 @@ def largest(memory: int | None) -> float:
 class JobBatch(Future[Any]):
     """Items that were submitted together, packed, and the future of their results.
 
-    seconds: time limit of each item, which counts from when a worker begins with it.
-    single: the future is of the result of the only item, not of a list.
+    seconds: time limit of each item, from the moment when a worker begins with it.
+    single: the batch has one item, and the future's result is the item's result, not a list.
     """
 
     def __init__(self, items: Iterable[bytes], seconds: float | None, single: bool = False) -> None:
@@ -80,14 +80,14 @@ class JobBatch(Future[Any]):
         self.dropped = False  # whether nobody waits for the results any longer
 
     def begin(self) -> bool:
-        """Return whether results are still wanted; from then on the batch cannot be cancelled."""
+        """Return whether results are still wanted. The batch cannot be cancelled afterwards."""
         if not self.begun and not self.dropped:
             self.begun = self.set_running_or_notify_cancel()
             self.dropped = not self.begun
         return not self.dropped
 
     def fail(self, error: BaseException) -> None:
-        """Raise an error in place of the results."""
+        """Let the future raise an error."""
         if self.begin():
             self.dropped = True
             self.set_exception(error)
@@ -104,7 +104,7 @@ class Job:
         self.died = False  # whether a worker has died over the item
 
     def fill(self, result: Any) -> None:
-        """Take the result; with the last one, the batch is done."""
+        """Store the result. The last result completes the batch."""
         self.result = result
         batch = self.batch
         batch.missing -= 1
@@ -113,9 +113,11 @@ class Job:
 
 
 class _Clock:
-    """Memory shared with a worker: the index of its current item (-1 is none), and its start time.
+    """Memory shared with a worker: the index and the start time of its current item.
 
-    child: id of the worker's child process, which works in its place; 0 without a child. The parent
+    The index is -1 if the worker is idle.
+
+    child: id of the worker's child process, which does the work; 0 without a child. The parent
         makes it negative before it kills the child.
     """
 
@@ -140,16 +142,16 @@ class _Clock:
 
 
 def _anonymous_file() -> IO[bytes]:
-    """Return a file in memory, or where temporary files are."""
+    """Return a nameless file in memory, or in the folder of temporary files."""
     if hasattr(os, "memfd_create"):
         return os.fdopen(os.memfd_create("logicgen"), "w+b")
     return tempfile.TemporaryFile()
 
 
 class Worker:
-    """The handle on a process, which takes a chunk of jobs at a time.
+    """The handle of a process, which takes a chunk of jobs at a time.
 
-    On Linux a child of the process works, so that `restart` can replace it after its setup.
+    On Linux a child of the process does the work. `restart` replaces the child without a new setup.
     """
 
     def __init__(
@@ -185,12 +187,12 @@ class Worker:
     def _send(self, message: Any) -> None:
         assert self.process.stdin is not None
         frame = memoryview(_frame(message))
-        with suppress(BrokenPipeError):  # it died; its output ends, too
+        with suppress(BrokenPipeError):  # the process died; `messages` raises EOFError
             while frame:
                 frame = frame[os.write(self.process.stdin.fileno(), frame) :]
 
     def give(self, jobs: list[Job]) -> None:
-        """Send jobs to the process, which has none; without jobs it rests."""
+        """Send jobs to the idle process. An empty list only marks it as idle."""
         self.jobs, self.received = jobs, 0
         self.begun = time.monotonic()
         if jobs:
@@ -203,7 +205,7 @@ class Worker:
         return self.jobs[self.received :]
 
     def messages(self) -> Iterator[Any]:
-        """Yield what has come; EOFError when the process has ended."""
+        """Yield the received messages. Raises EOFError if the process has ended."""
         block = os.read(self.fileno(), 1 << 20)
         self._read += block
         if self._restarting and self._mark in self._read:
@@ -228,7 +230,7 @@ class Worker:
         return place if self.received <= place < len(self.jobs) else -1
 
     def ended(self) -> int:
-        """Return the status of the process, which is killed if it has only closed its output."""
+        """Return the exit status of the process. Kill it if it has only closed its output."""
         try:
             return self.process.wait(1.0)
         except subprocess.TimeoutExpired:
@@ -236,7 +238,7 @@ class Worker:
             return self.process.wait()
 
     def restart(self) -> bool:
-        """Replace the child process by a new one; return whether that is possible.
+        """Replace the child process by a new process. Return whether that is possible.
 
         The new process is a copy of the worker after its setup, so it begins at once. Results that
         were not received are lost. An empty message follows when the new process is ready.
@@ -266,12 +268,12 @@ def _frame(message: Any) -> bytes:
 
 
 def serve(clock: int) -> None:
-    """Answer chunks until the input ends: the process.
+    """Answer chunks until the input ends. This is the main function of a worker process.
 
-    clock: descriptor of the memory that says which item is under way.
+    clock: descriptor of the shared memory of the `_Clock`.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)  # the parent decides what becomes of its workers
+        signal.signal(number, signal.SIG_IGN)  # the parent ends its workers itself
     die_with_parent()
     source, target = private_streams()
     with suppress(EOFError, BrokenPipeError):  # the parent is gone or has closed the pipe
@@ -316,7 +318,7 @@ def _serve(source: IO[bytes], target: IO[bytes], clock: _Clock) -> None:
 def _become_child(clock: _Clock, target: IO[bytes], mark: bytes) -> None:
     """Fork, and return in the child. After `restart` has killed the child, return in a new child.
 
-    This process only waits. If a child ends otherwise, this process ends in the same way.
+    This process only waits. If a child ends for another reason, this process ends in the same way.
     """
     parent, again = os.getpid(), False
     while child := os.fork():  # the child writes its id into the clock
@@ -341,7 +343,7 @@ def _work(
     clock: _Clock,
     send: Callable[[list[bytes]], None],
 ) -> None:
-    """Send the results of some items, in order, in one or several messages."""
+    """Compute the results of items, and send them in order, in one or several messages."""
     results: list[bytes] = []
     size, last = 0, time.monotonic()
     for place, item in enumerate(items):
