@@ -231,7 +231,9 @@ def evaluation_document(
 def _title(scores: Scores) -> str:
     """Return the title of figures and page, with the number of answered rows if not all were."""
     about, partly = scores.about, scores.partly()
-    return f"{about.model} on {about.data} ({about.split})" + (f", {partly}" if partly else "")
+    return f"{about.model} on {about.data} ({about.split})" + (
+        f", {partly} problems" if partly else ""
+    )
 
 
 def _lead(scores: Scores) -> str:

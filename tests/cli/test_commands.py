@@ -155,7 +155,10 @@ def test_shells_complete(words, found):
     ],
     ids=lambda environment: " ".join(environment.values()),
 )
-def test_a_locale_that_is_not_utf_8(environment, tmp_path):
+def test_a_locale_that_is_not_utf_8_and_a_path_with_blanks(environment, tmp_path):
+    tmp_path = tmp_path / "with two blanks"
+    tmp_path.mkdir()
+
     def command(*arguments):
         done = subprocess.run(
             [sys.executable, "-m", "logicgen.cli.main", *arguments],
@@ -169,10 +172,12 @@ def test_a_locale_that_is_not_utf_8(environment, tmp_path):
 
     assert command("solve", "--task", "ltl", "G a").stdout == b"{a}\n   | 0 |\na  | 1 |\n"
     assert b"propositional-mini" in command("list").stdout
-    (tmp_path / "in.txt").write_bytes("□a\n".encode())
-    solved = command("solve", "--task", "ltl", "--in", "in.txt")
+    (tmp_path / "in put.txt").write_bytes("□a\n".encode())
+    solved = command("solve", "--task", "ltl", "--in", "in put.txt")
     assert json.loads(solved.stdout)["problem"] == "□a"
-    assert command("convert", "--task", "ltl", "--to", "unicode", "in.txt", "out").returncode == 0
+    assert (
+        command("convert", "--task", "ltl", "--to", "unicode", "in put.txt", "out").returncode == 0
+    )
     assert (tmp_path / "out").read_bytes() == "□ a\n".encode()
     shown = command("convert", "--task", "ltl", "--to", "unicode", "G a")
     assert shown.returncode == 0

@@ -115,7 +115,7 @@ def test_replies_to_some_rows_leave_the_other_cells_white(data, right, tmp_path,
     drawn = []
     monkeypatch.setattr(evaluation, "draw_heatmaps", lambda *given: drawn.append(given))
     monkeypatch.setattr(evaluation, "save", lambda *given: None)
-    title = f"m on {data.name} (grid), 2 of {len(right)}"
+    title = f"m on {data.name} (grid), 2 of {len(right)} problems"
     logicgen.evaluate(write(first, tmp_path / "m.jsonl"), data.folder)
     [(runs, heading)] = drawn
     assert heading == f"{title}: 100.0% [34.2, 100.0] right"
