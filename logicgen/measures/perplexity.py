@@ -212,8 +212,7 @@ def without_ideal(corpus: Corpus) -> str | None:
         return None
     return (
         f"{symbols} symbols have about 10^{math.lgamma(symbols + 1) / math.log(10):.0f} keys, too"
-        f" many for the exact lexinvariant model (at most {MOST_SYMBOLS} symbols): use fewer"
-        " symbols, or estimate the model"
+        f" many for the exact lexinvariant model: use at most {MOST_SYMBOLS}, or estimate it"
         " (logicgen.automata.lexinvariant.estimated_log_probabilities)"
     )
 
