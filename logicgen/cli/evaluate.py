@@ -26,8 +26,10 @@ _OF_PROMPTS = ("run", "data", "split", "limit", "prompts")
 
 @click.command("evaluate")
 @opt.SCORING
-@click.option("--split", help="Split to evaluate; grid if not given, for a corpus test.")
-@opt.integer_option("--limit", help="Most examples, over all cells; for a corpus, sequences [256].")
+@click.option("--split", help="Split to evaluate; if not given, grid, and for a corpus test.")
+@opt.integer_option(
+    "--limit", metavar="N", help="Evaluate at most N examples (for a corpus, N sequences [256])."
+)
 @opt.integer_option(
     "--context",
     least=2,
@@ -164,7 +166,7 @@ def decoding_of(
     "--split", help="Split to evaluate; test if not given, for REPLIES the split they name."
 )
 @opt.integer_option(
-    "--limit", 100, help="Most problems, over all cells. Each has up to 120 renamings."
+    "--limit", 100, help="Greatest number of problems. Each has up to 120 renamings."
 )
 @REPLIES
 @click.option(
@@ -244,7 +246,7 @@ def collapse(run: Path, data: Path, out: Path | None, device: str) -> None:
 )
 @opt.integer_option("--context", least=2, help="Tokens of a row to read; all if not given.")
 @opt.integer_option("--window", 100, help="Characters in a window; its occurrences vote together.")
-@opt.integer_option("--limit", 1000, help="Most rows to decipher.")
+@opt.integer_option("--limit", 1000, help="Greatest number of rows to decipher.")
 @opt.SEED
 @opt.out_option("Folder; RUN/DATA-probe if not given.")
 @opt.DEVICE

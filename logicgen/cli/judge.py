@@ -46,7 +46,7 @@ FILE_SECONDS = 10.0
     metavar="RUN",
     help="Answer with the model in RUN or a shipped model; verify answers.",
 )
-@integer_option("--draws", help="With --model: most different answers to try. [16]")
+@integer_option("--draws", help="With --model: try at most N different answers. [16]", metavar="N")
 @WORKERS
 @click.option(
     "--timeout",

@@ -18,7 +18,7 @@ from logicgen.errors import LogicgenError
 @click.command("complete")
 @click.argument("run", metavar="RUN", type=opt.PATH)
 @click.argument("prompt", required=False)
-@opt.integer_option("--tokens", 100, help="Most tokens to write.")
+@opt.integer_option("--tokens", 100, help="Greatest number of tokens to write.")
 @opt.sampling_options("random draws")
 @click.option("--greedy", is_flag=True, help="Greedy decoding instead of random draws.")
 @click.option(
@@ -132,7 +132,9 @@ def probability(
     "--data", type=DATA, help="Folder of a corpus, to find the least probability of <end> there."
 )
 @click.option("--split", help="Split of the corpus; test if not given.")
-@integer_option("--limit", 256, help="Most sequences, and most draws of random embeddings.")
+@integer_option(
+    "--limit", 256, help="Greatest number of sequences, and of draws of random embeddings."
+)
 @integer_option("--context", least=2, help="Tokens in a sequence; as in training if not given.")
 @DEVICE
 def tightness(

@@ -176,7 +176,7 @@ SCORING = together(
         metavar="N",
     ),
     click.option(
-        "--beams", type=click.IntRange(1, 1000), help="Beams of a beam search; 1 is greedy."
+        "--beams", type=click.IntRange(1, 1000), help="Number of beams; 1 is greedy decoding."
     ),
     click.option(
         "--ensemble",
