@@ -262,7 +262,7 @@ def test_right_tokens_need_a_task_that_tells_them(tmp_path):
     make(tmp_path / "data", own)
     recipe = accepting("right-tokens")
     data = training_data(recipe, load_dataset(tmp_path / "data"))
-    with pytest.raises(LogicgenError, match=r"reward\.method: 'right-tokens': copying: no method"):
+    with pytest.raises(LogicgenError, match=r"reward\.method: 'right-tokens': copying: .* cannot be computed"):
         AcceptanceLearner(new_model(recipe, data), data, tmp_path)
 
 
@@ -320,7 +320,7 @@ def test_an_untrained_model_is_refused(learnt, tmp_path):
             r"draws: 1, but 'policy-gradient' compares.*at least 2",
         ),
         ({**ACCEPTED, "reward": {"draws": 1}}, "draws: 1, .*or curriculum = false"),
-        ({**ACCEPTED, "reward": {"clip": 0.1}}, "clip: is of 'policy-gradient', not"),
+        ({**ACCEPTED, "reward": {"clip": 0.1}}, "clip: is for 'policy-gradient', not"),
         ({**ACCEPTED, "reward": {"length": [9, 3]}}, r"length: the range \[9, 3\] is empty"),
     ],
 )
