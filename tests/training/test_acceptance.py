@@ -262,7 +262,9 @@ def test_right_tokens_need_a_task_that_tells_them(tmp_path):
     make(tmp_path / "data", own)
     recipe = accepting("right-tokens")
     data = training_data(recipe, load_dataset(tmp_path / "data"))
-    with pytest.raises(LogicgenError, match=r"reward\.method: 'right-tokens': copying: .* cannot be computed"):
+    with pytest.raises(
+        LogicgenError, match=r"reward\.method: 'right-tokens': copying: .* cannot be computed"
+    ):
         AcceptanceLearner(new_model(recipe, data), data, tmp_path)
 
 
