@@ -1,7 +1,7 @@
 # make demo      installs, tests two shipped models, then trains and tests a third (three minutes on two cores)
 # make test      the tests that need no cluster, browser, object store or third-party trainer
 # make test-all  the tests of `make test`, then all others, whose packages it installs (900 MB)
-# make lint      linter, formatter, type checker
+# make lint      linter, formatter, type checker, and two checkers of prose
 # make check     all tests and lint: what continuous integration runs
 # make docs      the documentation as a site in build/site; a broken link fails
 # make fuzz      a search for inputs, moments and disks that break something, 30 minutes on two cores
@@ -34,6 +34,8 @@ lint: .venv/installed-dev
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
+	$(BIN)/python -m tests.prose
+	$(BIN)/proselint check --config .proselintrc.json README.md CONTRIBUTING.md SECURITY.md docs/*.md docs/tasks/*.md
 
 check: test-all lint
 

@@ -21,25 +21,11 @@ from logicgen.tasks.formula_task import CONNECTIVES, POLISH, FormulaSettings, Fo
 from logicgen.tasks.specification_patterns import PatternSource
 from logicgen.tasks.task import Difficulty, Wording
 
-_TEMPORAL = "".join(
-    (
-        " X f: f holds at the next position.",
-        " F f: f holds now or at some later position.",
-        " G f: f holds now and at all later positions.",
-        " f U g: g holds now or later, and f at all positions before that.",
-        " f W g: f U g, or G f.",
-        " f R g: g holds up to and including the first position where f holds,",
-        " or for ever if there is none.",
-        " f M g: f R g, and f holds at some position.",
-    )
-)
-_TRACE = "".join(
-    (
-        "A trace says",
-        " what holds at each position, beginning with the first:",
-        " positions are separated by semicolons,",
-        " and it ends with a part in braces that repeats for ever, such as `a & !b ; {c ; 1}`.",
-    )
+_TEMPORAL = (
+    " X f: f holds at the next position. F f: f holds now or at some later position. G f: f holds"
+    " now and at all later positions. f U g: g holds now or later, and f at all positions before"
+    " that. f W g: f U g, or G f. f R g: g holds up to and including the first position where f"
+    " holds, or for ever if there is none. f M g: f R g, and f holds at some position."
 )
 _TEMPORAL_BINDING = (
     " !, X, F and G bind most tightly, then U, R, W and M, then &, then ^, then |, then -> and"
@@ -78,7 +64,9 @@ class LTL(FormulaTask):
     wording: ClassVar = Wording(
         "Find a trace that satisfies a formula of linear temporal logic (LTL).",
         CONNECTIVES + _TEMPORAL,
-        _TRACE + " A position is a formula without X, F, G, U, R, W and M; 1 means that"
+        "A trace says what holds at each position, beginning with the first: positions are"
+        " separated by semicolons, and it ends with a part in braces that repeats for ever, such as"
+        " `a & !b ; {c ; 1}`. A position is a formula without X, F, G, U, R, W and M; 1 means that"
         " anything may hold there. Every sequence that fits the trace has to satisfy the formula,"
         " and no position may be contradictory. If no trace satisfies the formula, the answer is"
         " `unsat`.",
