@@ -219,14 +219,11 @@ def score_answers(
     """Score a model's answers with the solver, cell by cell. Return the folder and the summary.
 
     out: folder; if not given, `SPLIT` in the folder of the model.
-    search: settings of beam search.
-    random: settings of random draws.
-    sample: draw the answers at random instead of using beam search.
-    verified: as in `evaluate`.
+    search, random: settings of beam search, and of random draws.
+    sample: draw the answers at random instead of using beam search. verified: as in `evaluate`.
     votes: for language models, take the most frequent of this number of random answers.
     reset_rows: a seed to redraw the embeddings of symbols that never occur in training.
-    timeout: seconds per answer.
-    settings: more settings of `predict_and_verify`.
+    timeout: seconds per answer. settings: more settings of `predict_and_verify`.
 
     Raises LogicgenError if the model does not fit the data, or if the folder holds other files.
     """

@@ -89,8 +89,7 @@ def generate(
 
     most: a number for all texts, or (B,) numbers; at least 1. T is also at least 1, because first
         tokens are not predicted.
-    sampling: how to draw tokens; greedy if not given.
-    end: the token that ends a text; optional.
+    sampling: how to draw tokens; greedy if not given. end: the token that ends a text; optional.
     first: text b uses the random numbers of the sampling's seed and `first` + b. So a text does not
         depend on the other texts of its batch.
     numbers: if given, `numbers(step)` returns the (B,) float64 random numbers in [0, 1) of a step.

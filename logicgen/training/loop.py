@@ -70,8 +70,7 @@ def run_steps(
     first_step: number of steps already done; if it is not 0, the folder's checkpoint is loaded.
     member: this process, if several processes train together. Only the first process writes.
 
-    Ctrl-C and SIGTERM finish and save the step. Then KeyboardInterrupt (`Terminated`) is raised,
-    unless all steps are done and saved.
+    Raises KeyboardInterrupt (`Terminated`) after Ctrl-C or SIGTERM once the step is saved.
     """
     total = learner.schedule.steps
     with ExitStack() as stack:
