@@ -204,7 +204,10 @@ def folder(kind: str) -> Path:
 
 
 def _files(kind: str, suffix: str) -> dict[str, Path]:
-    """Return the files of all shipped declarations of a kind by name. Subfolders are included."""
+    """Return the paths of the package's files of one kind, such as `datasets`, by name.
+
+    The name of a file is its stem. Files in subfolders are included.
+    """
     return {path.stem: path for path in folder(kind).rglob(f"*{suffix}")}
 
 

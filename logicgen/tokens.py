@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
 PAD, START, END = "<pad>", "<start>", "<end>"
 
-MOST_SYMBOLS = 1_000_000  # of a data set or a model
+# The largest number of symbols of a data set or a model.
+MOST_SYMBOLS = 1_000_000
 
 # The number of digits is limited, because Python refuses to convert very long numbers.
 _SYMBOL = re.compile(r"([a-z])(0|[1-9][0-9]{0,16})?\Z")
@@ -107,7 +108,7 @@ class Vocabulary:
 
 Kind = Literal["characters", "letters", "byte-pairs", "names"]
 
-NOTHING = -1  # the id of places after the end of a sequence; no token has it
+NOTHING = -1  # the id at places after the end of a sequence; no token has this id
 OTHER = "<other>"  # the token of all characters without a token of their own
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -201,9 +202,12 @@ class Tokens:
 
     @staticmethod
     def of_byte_pairs(texts: Iterable[str], most: int) -> Tokens:
-        """Return up to `most` (at least 257) byte pairs, merged by their frequency in texts.
+        """Return a byte-pair vocabulary that is trained on texts (Sennrich et al. 2016).
 
-        The first tokens are the bytes, so every text can be encoded (Sennrich et al. 2016).
+        Its tokens are `<end>`, the 256 bytes, and pairs of tokens merged by their frequency. The
+        bytes make every text encodable.
+
+        most: the largest number of tokens, at least 257.
         """
         from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 

@@ -51,16 +51,16 @@ class ForwardVectors:
             matrix.toarray() if n <= DENSE else matrix for matrix in model.transitions
         ]
         self.vectors = np.tile(model.initial, (count, 1, 1))
-        # Buffers for two further arrays: to allocate memory costs more than the arithmetic.
+        # A buffer for two arrays of `read_seen`: to allocate memory costs more than the arithmetic.
         self.spare = np.empty(2 * count * most * n)
 
     @staticmethod
     def size(model: Automaton) -> int:
-        """Return the size in memory, in numbers, for each string and partial permutation."""
+        """Return how many numbers are stored for each string and partial permutation."""
         return 3 * len(model.states)
 
     def choose(self, rows: np.ndarray) -> None:
-        """Select or reorder strings."""
+        """Keep the strings `rows`, in this order."""
         self.vectors = self.vectors[rows]
 
     def read_new(self, source: np.ndarray, symbols: np.ndarray) -> None:
@@ -73,7 +73,7 @@ class ForwardVectors:
             self.vectors[:, chosen] = (some.reshape(-1, some.shape[2]) @ matrix).reshape(some.shape)
 
     def read_seen(self, read: np.ndarray, seen: int) -> None:
-        """Read an old symbol in the first m strings: `read` (m,), below `seen`.
+        """Read a symbol that occurred before, in the first m strings: `read` (m,), below `seen`.
 
         Each vector is multiplied by the matrix of the image of the symbol. Vectors are sorted by
         this image, multiplied in k blocks of equal size, and sorted back.
@@ -82,7 +82,7 @@ class ForwardVectors:
         m, classes, n = vectors.shape
         k = self.symbols
         by_symbol, symbols, within = blocks(k, seen)
-        each = classes // k  # partial permutations for each symbol
+        each = classes // k  # number of partial permutations that map `read` to one symbol
         strings = np.arange(m)[:, None]
         source = by_symbol[:, read] + classes * strings  # (k, m, P / k)
         ordered, after = self.spare[: 2 * vectors.size].reshape(2, k, m * each, n)
@@ -98,7 +98,8 @@ class ForwardVectors:
     def rescale(self, scale: np.ndarray) -> np.ndarray:
         """Divide each vector by its sum; add the logarithm of the sum to `scale` (m, P), in place.
 
-        Returns (m,) bool: whether the entries of a vector differ too much for a common scale.
+        Returns (m,) bool: whether a string has a vector whose entries differ too much for a common
+        scale.
         """
         sums = self.vectors.sum(axis=2)
         scale += np.log(sums)
@@ -184,7 +185,10 @@ def canonical(strings: Strings, k: int) -> tuple[np.ndarray, np.ndarray, np.ndar
 
 @lru_cache(maxsize=32)
 def partial_permutations(k: int, seen: int) -> np.ndarray:
-    """Return all choices of different symbols in lexicographic order, (k! / (k - seen)!, seen)."""
+    """Return all partial permutations in lexicographic order, (k! / (k - seen)!, seen).
+
+    Each row contains the images of the seen symbols among k symbols.
+    """
     ways = list(all_permutations(range(k), seen))
     return np.array(ways, dtype=np.int64).reshape(perm(k, seen), seen)
 
@@ -193,8 +197,10 @@ def partial_permutations(k: int, seen: int) -> np.ndarray:
 def blocks(k: int, seen: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the partial permutations grouped by the image of each seen symbol.
 
-    The first array, (k, seen, P / k), contains the partial permutations with each image. The second
-    array, (seen, P), contains the images, and the third array, (seen, P), the places in the groups.
+    A seen symbol s has each image x in P / k partial permutations, which form the group (x, s). The
+    first array, (k, seen, P / k), contains the indices of the partial permutations in each group.
+    The second array, (seen, P), contains the image of s under each partial permutation. The third
+    array, (seen, P), contains the place of each partial permutation in its group.
     """
     meaning = partial_permutations(k, seen)
     order = np.argsort(meaning.T, axis=1, kind="stable")  # (seen, P)
@@ -207,8 +213,9 @@ def blocks(k: int, seen: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def gather(k: int, seen: int) -> tuple[np.ndarray, np.ndarray]:
     """Return flat indices into an array (P, k + 1) with a column for each symbol and the end.
 
-    The first array, (seen, P), contains the images of each seen symbol. The second array,
-    (P * (k - seen),), contains all symbols that are not images.
+    The first array, (seen, P), contains the index of the image of each seen symbol under each of
+    the P partial permutations. The second array, (P * (k - seen),), contains the indices of all
+    symbols that are not images.
     """
     meaning = partial_permutations(k, seen)
     numbers = np.arange(len(meaning) * (k + 1)).reshape(-1, k + 1)

@@ -239,10 +239,12 @@ def _path_weights(matrix: csr_array, ends: np.ndarray) -> tuple[np.ndarray, np.n
 
 
 def _best_paths(matrix: csr_array, ends: np.ndarray) -> np.ndarray:
-    """Return log2 of the weight of the best path from each state, (n,), rounded down.
+    """Return log2 of the largest weight of a path from each state, (n,), rounded down.
 
-    A path leads to a state with a nonzero entry of `ends`, which is the last factor of its weight.
-    Each state has such a path. If cycles have weights of at most 1, the best paths have no cycles.
+    A path ends in a state q with `ends[q] > 0`. Its weight is `ends[q]` times the weights of its
+    steps, which are entries of `matrix`. The caller guarantees that each state has such a path, and
+    that no cycle has a weight above 1. So a best path without cycles exists, and has fewer
+    than n steps.
     """
     rows = np.flatnonzero(np.diff(matrix.indptr))
     with np.errstate(divide="ignore"):

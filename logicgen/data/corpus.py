@@ -221,7 +221,7 @@ class Ciphers:
     Raises LogicgenError for another corpus, and for a split that is unknown or has no rows.
 
     Attributes:
-        staying: the first tokens, up to this number, are never exchanged.
+        staying: no key changes ids below this number (`<end>`, in texts also `<other>`).
     """
 
     def __init__(self, corpus: Corpus, split: str) -> None:

@@ -135,16 +135,16 @@ class WorkFiles:
         return own_part_path(self.folder / name)
 
     def remove(self, name: str) -> None:
-        """Remove a file, if it is there."""
+        """Remove a file, if it exists."""
         (self.folder / name).unlink(missing_ok=True)
 
     def remove_settled(self, one: DrawingRound) -> None:
-        """Remove the work files of a round that has its shards."""
+        """Remove the work files of a round whose shards have been written."""
         for path in self.folder.glob(f"{one.stem}-*-*"):
             path.unlink()
 
     def clear(self) -> None:
-        """Remove all files."""
+        """Remove the folder with all work files."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _read(self, name: str) -> memoryview:
@@ -270,7 +270,7 @@ class Maker:
             return []
         path = shard_path(self.folder, one.split, unit)
         table = table.select(SCHEMA.names).cast(SCHEMA).combine_chunks()
-        # An existing file is replaced without reading it.
+        # If the file exists, it is replaced without being read.
         write_shard(path, table, lost, part=self.files.part(name))
         return [self._facts(path.relative_to(self.folder).as_posix())]
 
@@ -288,7 +288,10 @@ class Maker:
         return ShardFacts(file, len(table), size, digest, given_up(path), total)
 
     def _same(self, known: ShardFacts) -> ShardFacts:
-        """Return the known facts of a shard. LogicgenError: the shard was changed."""
+        """Return the recorded facts of a shard (its size, hash and so on), if they still hold.
+
+        Raises LogicgenError if the file was changed after it had been recorded.
+        """
         if self._facts(known.file) != known:
             raise LogicgenError(
                 f"{self.folder / known.file}: was changed; delete it and run the same command"
@@ -297,7 +300,10 @@ class Maker:
         return known
 
     def check(self, name: str) -> tuple[int, int]:
-        """Return the number of keys of a part, and their sum. LogicgenError: a key occurs twice."""
+        """Return the number of keys of a part, and their sum.
+
+        Raises LogicgenError if a key occurs twice.
+        """
         found = self.files.read_array(name, KEY)
         if (np.diff(found) <= 0).any():
             raise LogicgenError(f"{self.folder}: a problem occurs twice: delete it and run again")

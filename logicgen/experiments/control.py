@@ -22,9 +22,9 @@ from logicgen.report.tables import Report
 from logicgen.training.students import Sentences
 
 Connection = tuple[int, int, int]
-"""Layer (from 0), unit of this layer, unit of the layer below."""
+"""The numbers, from 0, of a layer, of a unit of this layer, and of a unit of the layer below."""
 
-# The largest permitted deviation.
+# The largest permitted deviation of a probability from its expected value.
 ASKED = 1e-6
 
 
@@ -32,7 +32,7 @@ class ControlSettings(ExperimentSettings):
     """Keys of a study of this experiment."""
 
     students: Count
-    grammars: Count  # random grammars, without weights up to `improbable`
+    grammars: Count  # number of random grammars; their weights up to `improbable` are removed
     seed: Seed
     improbable: float
     lesson: LessonTable
@@ -98,7 +98,7 @@ def published(students: int, seed: int, lesson: dict[str, Any]) -> Json:
     for student in (pruned(each, NEGLIGIBLE) for each in learned):
         try:
             connection = find_connection(student, "big", "dog")
-        except LogicgenError:  # it has learned another grammar
+        except LogicgenError:  # the student has learned another grammar
             continue
         after = cut(student, "big", "dog")
         left = path_by_path(student, ids, connection)
@@ -139,7 +139,11 @@ def trials(settings: ControlSettings) -> dict[str, Call]:
 
 
 def report(settings: ControlSettings, results: dict[str, Json]) -> Report:
-    """Return sentences before and after cuts, deviations, and a picture of a student's weights."""
+    """Return the report on the cuts of connections.
+
+    It contains the probabilities of sentences before and after the cut in students, the largest
+    deviations from expected probabilities, and a picture of a student's weights.
+    """
     found, drawn = results["published"], results["random"]
     before, after = np.array(found["probabilities"]).transpose(1, 0, 2)
     sentences = "big cat", "big dog", "small dog", "small cat"
@@ -179,7 +183,10 @@ def report(settings: ControlSettings, results: dict[str, Json]) -> Report:
 
 
 def _cut_rows(cuts: list[Json], deviations: list[float]) -> list[list[str]]:
-    """Return rows on the cuts of random grammars, and the deviation of students' cuts."""
+    """Return the (name, number) rows of the table of cuts of random grammars.
+
+    deviations: for each student, the largest deviation of a probability from its expected value.
+    """
     total = {
         key: f"{sum(each[key] for each in cuts):,}"
         for key in ("sentences", "vanished", "wrong", "untouched")

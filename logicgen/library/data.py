@@ -117,10 +117,12 @@ def convert_notation(task: str, problem: str, notation: Notation) -> str:
 
 
 def convert_lines(task: str, source: str, notation: Notation) -> Iterator[str]:
-    """Yield the lines of a file of problems in another notation; blank lines are left out.
+    """Convert a file of problems to `notation`, and yield its lines without blank lines.
 
-    source: a problem a line, or JSON lines with `problem` and perhaps `answer`; `-` is standard
-        input. Raises LogicgenError with file and line.
+    source: a file with a problem on each line, or with JSON lines that have the key `problem` and
+        perhaps `answer`; `-` is standard input. JSON lines remain JSON lines.
+
+    Raises LogicgenError, with file and line, if a problem or answer cannot be read.
     """
     from logicgen.tasks.lines import fields_of, read_lines, text_of
     from logicgen.tasks.public_task import PublicTask

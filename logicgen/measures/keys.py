@@ -83,7 +83,9 @@ def _ranks(tokens: np.ndarray, count: int, staying: int) -> np.ndarray:
     """Return the rank, from 0, of each token of (B, T) by its frequency up to that place.
 
     Among equally frequent symbols, the smaller id comes first; ids of cipher symbols are random.
-    Ranks of tokens that no key exchanges have no meaning.
+    Ranks of ids below `staying`, which no key changes, have no meaning.
+
+    count: V, the size of the vocabulary.
     """
     rows = np.arange(len(tokens))
     so_far = np.zeros((len(tokens), count - staying))
@@ -107,7 +109,7 @@ def _most_probable(automaton: Automaton, row: np.ndarray) -> np.ndarray:
     return found
 
 
-# Tokens in a batch.
+# The number of tokens in a batch.
 AT_A_TIME = 2**14
 
 
@@ -140,7 +142,7 @@ class ProbedRow:
 
     tokens: np.ndarray  # (T,), the cipher
     plain: np.ndarray  # (T,), the plain text
-    staying: int  # ids below this number are never exchanged by a key
+    staying: int  # no key changes ids below this number (`<end>`, in texts also `<other>`)
     probabilities: np.ndarray  # (T, V), of each plain symbol at each place
 
     @property
@@ -189,7 +191,7 @@ def majority(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the plain symbol of each cipher symbol of each row, by majority of its occurrences.
 
-    tokens, predicted: (B, T) each. count: V. staying: ids below this number are never exchanged.
+    tokens, predicted: (B, T) each. count: V. staying: no key changes ids below this number.
     Returns rows, cipher symbols and plain symbols, with an entry for each cipher symbol of each
     row. If votes are equal, the smallest id wins.
     """

@@ -147,11 +147,14 @@ class Measure:
         return [{} for _ in points]
 
     def lines(self, found: Json) -> list[Json]:
-        """Return one trained model's lines of `results.csv`, a line for each part."""
+        """Return one trained model's lines of `results.csv`, a line for each part of the data."""
         return []
 
     def rows(self, points: list[Findings]) -> list[list[tuple[int, Json]]]:
-        """Return each point's lines with facts of the training, after the index of their seed."""
+        """Return each point's lines of `results.csv` with facts of the training.
+
+        Each line follows the index of its training seed.
+        """
         return [
             [
                 (number, {"seed": seed, **_trained(run), **about, **line})
@@ -165,11 +168,14 @@ class Measure:
         ]
 
     def pictures(self, study: str, measured: list[list[Findings]]) -> list[Picture]:
-        """Return figures; `measured` contains the points of each measure of this class."""
+        """Return the figures of all measures of this class in a study.
+
+        measured: for each of these measures, the findings at each point of the study.
+        """
         return []
 
     def ranking(self, points: list[Findings]) -> Ranking | None:
-        """Return the scores of many points; None if the table is enough."""
+        """Return the scores of over `MOST_NAMED` points; None if the measure has no ranking."""
         return None
 
     # Methods for folders

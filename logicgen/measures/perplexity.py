@@ -41,16 +41,18 @@ from logicgen.tokens import NOTHING
 def exact_probabilities(
     automaton: Automaton, tokens: np.ndarray, *, names_known: bool = True
 ) -> np.ndarray:
-    """Return the true probabilities of the token after each of (B, T) tokens: (B, T, V).
+    """Return the probabilities of the token after each of (B, T) tokens: (B, T, V).
 
-    They are nan after the end of a string, and if a string has probability 0.
-    names_known: if False, return probabilities of the exact lexinvariant model p' (at most 8
-        symbols).
+    The result is nan after the end of a string, and after a prefix of probability 0.
+
+    names_known: whether the names of the symbols are known. If True, return probabilities under the
+        automaton. If False, return probabilities under the exact lexinvariant model p', the mean
+        over all renamings of the symbols; this needs an automaton of at most 8 symbols.
     """
-    ids = tokens - 1  # symbols by number; the end and all after it become negative
+    ids = tokens - 1  # numbers of symbols; negative for `<end>` and for padding after it
     strings = Strings(np.maximum(ids, 0), (ids >= 0).sum(axis=1))
     following = next_probabilities if names_known else lexinvariant.next_probabilities
-    found = following(automaton, strings)[:, 1:]  # after one token and more
+    found = following(automaton, strings)[:, 1:]  # without the distribution before the first token
     missing = tokens.shape[1] - found.shape[1]
     found = np.pad(found, ((0, 0), (0, missing), (0, 0)), constant_values=np.nan)
     return np.concatenate([found[..., -1:], found[..., :-1]], axis=-1)
@@ -80,7 +82,7 @@ def counter_bits(counter: TextNGram, texts: np.ndarray, tokens: int) -> np.ndarr
 def best_counter(corpus: Corpus, context: int) -> TextNGram | None:
     """Return the counter with the fewest bits on training texts, fitted to these texts.
 
-    context: tokens of a text. Returns None for a corpus without training texts.
+    context: the number of tokens of a text. Returns None if the corpus has no training texts.
     """
     if not corpus.splits.get("train"):
         return None
@@ -94,7 +96,7 @@ def best_counter(corpus: Corpus, context: int) -> TextNGram | None:
     return min(fitted, key=lambda each: each[0])[1]
 
 
-# Sequences that are stored with their measures.
+# The number of sequences that are stored with their measures.
 READ = 16
 
 MEASURES = {
@@ -231,8 +233,8 @@ def measure_perplexity(
 ) -> Curve:
     """Return the curve of up to `limit` sequences of a split, as a mean over embedding seeds.
 
-    context: tokens of a sequence; by default as in training.
-    beyond: first position of the part `beyond`.
+    context: the number of tokens of a sequence; by default as in training.
+    beyond: the first position of the part `beyond`.
     Raises LogicgenError if the model has other tokens than the corpus.
     """
     model.check_same_tokens(corpus, called)

@@ -5,28 +5,34 @@ smooths the counts after Witten and Bell:
 
     p(w | h) = (c(h w) + d(h) p(w | h without its first token)) / (c(h) + d(h))
 
-Here d(h) is the number of different tokens after h. The distribution below the empty context is
-uniform. (`automata/ngram_automaton.py` has n-grams with additive smoothing, which are automata.)
+Here c counts a token after a context, c(h) is the sum of c(h w) over all tokens w, and d(h) is the
+number of different tokens after h. For the empty context h, p(w | h without its first token) is the
+uniform distribution. (`automata/ngram_automaton.py` has n-grams with additive smoothing, which are
+automata.)
 Source: Witten, Bell, The Zero-Frequency Problem (1991); in this recursive form Chen, Goodman, An
 Empirical Study of Smoothing Techniques for Language Modeling (1998).
 
-`TextNGram` knows only the text that it reads, and no language. It is the baseline for lexinvariant
-models, which know equally little about their tokens. A lexinvariant model uses more than repetition
-only if it is better than this baseline. The tokens after a context h of n - 1 tokens are counted in
-the text read before. The counts are used in one of two ways:
+`TextNGram` counts only the text that it reads; it knows no language. It is the baseline for
+lexinvariant models, which know equally little about their tokens. A lexinvariant model uses more
+than repetition only if it is better than this baseline. `TextNGram` counts the tokens after each
+context h of n - 1 tokens in the text read so far, and smooths the counts in one of two ways:
 
-- `fitted`: mixed with the shorter context's probabilities, p(w | h) =
-  (max(c(h w) - a, 0) + (b + a d(h)) p(w | h without its first token)) / (c(h) + b), with d(h) the
-  number of different tokens after h, the uniform distribution below the empty context, and numbers
-  a and b for each n that fit the training texts best. Source: Chen, Goodman, An Empirical Study of
-  Smoothing Techniques for Language Modeling (1998); Teh, A Hierarchical Bayesian Language Model
-  Based on Pitman-Yor Processes (2006);
-- `ppm`: PPM, method D, with exclusion. The longest context that occurred before gives each token w
-  the probability (2 c(h w) - 1) / 2 c(h). The remaining probability goes to the next shorter
-  context, which excludes tokens that followed a longer context. Source: Howard, Vitter, Practical
-  Implementations of Arithmetic Coding (1992).
+- `fitted` mixes the counts with the probabilities after the shorter context:
 
-Renaming tokens renames the predictions: both are lexinvariant.
+      p(w | h) = (max(c(h w) - a, 0) + (b + a d(h)) p(w | h without its first token)) / (c(h) + b)
+
+  For each n, the numbers a and b are those that fit the training texts best. For the empty context
+  h, p(w | h without its first token) is the uniform distribution. Source: Chen, Goodman, An
+  Empirical Study of Smoothing Techniques for Language Modeling (1998); Teh, A Hierarchical Bayesian
+  Language Model Based on Pitman-Yor Processes (2006);
+- `ppm` is PPM, method D, with exclusion. The longest context that occurred before gives each token
+  w that followed it the probability (2 c(h w) - 1) / (2 c(h)). The remaining probability goes to
+  the next shorter context; its counts exclude tokens that followed a longer context. After the
+  empty context, the remaining probability is divided equally between the tokens that have not
+  occurred. Source: Howard, Vitter, Practical Implementations of Arithmetic Coding (1992).
+
+With both ways of smoothing, `TextNGram` is lexinvariant: if the tokens of a text are renamed, its
+predictions are the same up to this renaming.
 """
 
 from __future__ import annotations
@@ -44,12 +50,12 @@ from logicgen.model.recipe import NGramTable, TextNGramTable
 from logicgen.nn.generation import Reader, reading_again
 from logicgen.tokens import NOTHING
 
-# Most numbers in a table of counts: half a gigabyte of int32.
+# The largest number of elements of a table of counts: half a gigabyte of int32.
 MOST = 2**27
 
 
 class NGram(nn.Module):
-    """Counts of n-grams of up to `order` tokens, for V different tokens."""
+    """Counts of n-grams of up to `order` tokens, for a vocabulary of V tokens."""
 
     counts_1: Tensor
 
@@ -80,7 +86,7 @@ class NGram(nn.Module):
             )
 
     def _number(self, grams: Tensor) -> Tensor:
-        """Return (N, n) tokens as the digits of a number."""
+        """Return the number of each n-gram of (N, n), (N,): its tokens are the digits in base V."""
         number = grams.new_zeros(len(grams))
         for column in grams.T:
             number = number * self.tokens + column
@@ -111,7 +117,7 @@ class NGram(nn.Module):
         return found.log()
 
     def reader(self, sequences: int) -> Reader:
-        """Return a function that reads texts in parts, and keeps n - 1 tokens of each text."""
+        """Return a function that reads texts in parts, and stores the last tokens of each text."""
         known = torch.zeros(sequences, 0, dtype=torch.int64, device=self.counts_1.device)
 
         def read_on(tokens: Tensor, of: Tensor | None = None) -> Tensor:
@@ -124,7 +130,7 @@ class NGram(nn.Module):
 
 
 class NGramModel(LanguageModel):
-    """A language model of smoothed counts, which learns all training sequences at once."""
+    """A language model of smoothed n-gram counts, which counts all training sequences once."""
 
     noun = "an n-gram"
     network: NGram
@@ -142,9 +148,9 @@ class NGramModel(LanguageModel):
         return self.network.reader(len(seeds))
 
 
-# Tokens that are enough to fit two numbers for each n: in all texts, and in each text.
+# Limits on the tokens to which the smoothing is fitted: in all texts, and in each text.
 FITTED_ON, EACH = 2**16, 512
-# Most numbers in an array (texts, places, places).
+# The largest number of elements of a (texts, places, places) array.
 AT_A_TIME = 2**24
 FIT_STEPS = 400
 FIT_RATE = 0.1
@@ -202,7 +208,7 @@ class TextNGram(nn.Module):
         return _mixed(counts, self.strength.double(), self.discount.double(), tokens)[:, 1:].log()
 
     def _places(self, texts: Tensor) -> Iterator[Tensor]:
-        """Yield for n = 1, 2, ... which earlier places follow the same n - 1 tokens as a place.
+        """Yield for n = 1, 2, ... which pairs of places follow the same n - 1 tokens.
 
         texts: (B, T).
 
@@ -328,7 +334,7 @@ def _by_escapes(counts: list[Tensor]) -> Tensor:
         new = new * ~seen
     rest = new.sum(-1, keepdim=True)
     found += torch.where(rest > 0, left * new / rest.clamp(min=1), 0.0)
-    return found / found.sum(-1, keepdim=True)  # differs from 1 if all tokens occurred
+    return found / found.sum(-1, keepdim=True)  # the sum is below 1 if all tokens occurred
 
 
 class TextNGramModel(LanguageModel):

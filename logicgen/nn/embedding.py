@@ -92,8 +92,9 @@ def orthogonal_corners(
     """
     _enough_points("orthogonal-corners", count, 2**width, width)
     cosets = -(-count // width)
-    # The rows take all combinations of signs in columns 1, 2, 4, ..., so the signs in the other
-    # columns determine the coset.
+    # In columns 1, 2, 4, ... of the Hadamard matrix, each combination of signs occurs in exactly
+    # one row. So each coset of the rows has exactly one vertex with +1 in these columns. The signs
+    # of this vertex in the other columns identify the coset.
     other = [column for column in range(width) if column == 0 or column & (column - 1)]
     signs = torch.ones(sets, cosets, width)
     signs[..., other] = 2.0 * _distinct_digits(sets, cosets, len(other), 2, 0, generator) - 1

@@ -1,7 +1,12 @@
 """Streams of features, one for each symbol of a problem, and the fused view of all streams.
 
+The fused view is a weighted sum of the streams. At a symbol that has a stream, it is this stream;
+at other tokens, it is the mean of the streams.
+
 Layers work with two arrangements of the tokens of streams. `PaddedStreams` computes all places,
 optionally in chunks. `PackedStreams`, for training, computes only the places of tokens.
+
+Shapes: B problems, R hypotheses (R = B, or several for each problem), N streams, T tokens.
 
 Source: Işık, Li, "Symbol-Invariant Transformer for Open-Vocabulary Learning" (ICML 2026).
 """
@@ -30,7 +35,9 @@ class Streams:
     def of(problems: Tensor, fixed: int, symbols: int, reserved: int, most: int) -> Streams:
         """Return the streams of (B, S) ids with up to `most` symbols, in order of first occurrence.
 
-        reserved: number of further streams, for the lowest symbols that do not occur.
+        fixed: the number of fixed tokens; larger ids are symbols.
+        symbols: the number of symbols of the vocabulary.
+        reserved: the number of additional streams, for symbols that do not occur, lowest ids first.
         """
         nowhere = most + reserved  # an extra column, which is removed afterwards
         occurs = problems >= fixed  # (B, S)
@@ -69,7 +76,10 @@ class Streams:
 
 
 def fuse(x: Tensor, weights: Tensor) -> Tensor:
-    """Return the fused view of the streams: (B, N, T, width) and (B, T, N) to (B, T, width)."""
+    """Return the fused view of the streams, (B, T, width).
+
+    x: (B, N, T, width). weights: (B, T, N), the result of `Streams.fusing`.
+    """
     return torch.einsum("btn,bntw->btw", weights.to(x.dtype), x)
 
 
@@ -80,9 +90,9 @@ class PaddedStreams:
     Attributes:
         at: the positions of the tokens.
         weights: (R, T, N), the weights of streams in the fused view.
-        chunk: number of streams computed at a time; without it all. In training each chunk is
-            computed again in the backward pass, so that only one vector per stream, token and layer
-            is stored.
+        chunk: number of streams computed at a time. None means all streams. In training each chunk
+            is computed again in the backward pass, so that only one vector per stream, token and
+            layer is stored.
     """
 
     at: Positions
@@ -96,11 +106,11 @@ class PaddedStreams:
         return vectors if vectors is None or vectors.dim() == 2 else vectors[:, None]
 
     def pack(self, rows: Tensor) -> Tensor:
-        """Return the computed tokens of (R, N, T): all of them."""
+        """Return the rows of the tokens that are computed; here, all rows."""
         return rows
 
     def pad(self, x: Tensor) -> Tensor:
-        """Return the features of all places, (R, N, T, width)."""
+        """Return the features of all tokens and padding, (R, N, T, width)."""
         return x
 
     def each(self, function: Callable[..., Tensor], x: Tensor, *others: Tensor) -> Tensor:
@@ -113,7 +123,10 @@ class PaddedStreams:
         return torch.cat([function(*c) for c in chunks], dim=1)
 
     def fuse(self, x: Tensor) -> Tensor:
-        """Return the fused view (R, T, width) of the streams."""
+        """Return the fused view of the streams: (R, N, T, width) to (R, T, width).
+
+        At each token, the fused view is the sum of the streams' features, weighted by `weights`.
+        """
         return fuse(x, self.weights)
 
     def keys_values(
@@ -122,7 +135,7 @@ class PaddedStreams:
         """Return the keys and values that `make` computes.
 
         of_view: whether x is the fused view; otherwise it is the streams.
-        crossing: whether answers will attend to them.
+        crossing: whether the tokens of answers will attend to these keys and values.
         """
         rotation = self.at.problem_rotation if crossing else self.at.rotation
         if of_view:
@@ -181,7 +194,7 @@ class PackedStreams:
         own: packing of the tokens for attention within streams, (C, T).
         beside: packing of the tokens for attention to problems, with all streams in a row (B, N T).
         view: packing of the tokens of the fused view, (B, T).
-        place: (P,), the place of each token in `view`; fillers have the number of its tokens.
+        place: (P,), the index of each token in `view`; for fillers, the number of tokens in `view`.
         weight: (P, 1), the weight of each token in the fused view.
         vectors: (P, width), position vectors that are added to inputs.
     """

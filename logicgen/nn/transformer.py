@@ -104,7 +104,8 @@ class Transformer(nn.Module):
         mask = self.present(problems)
         at = self.problem_positions(problems, mask)
         x = self._inputs(matrix, problems, at)
-        if torch.is_grad_enabled() and problems.device.type == "cpu":  # a GPU would wait
+        # On a GPU, `nonzero` would make the CPU wait for the GPU.
+        if torch.is_grad_enabled() and problems.device.type == "cpu":
             places = mask.flatten().nonzero()[:, 0]
             at = at.packed(Packing.of(places, (problems.shape[0], problems.shape[1])))
             x = at.packing.pack(x)  # type: ignore[union-attr]
@@ -178,7 +179,7 @@ class Transformer(nn.Module):
         return Positions(vectors, rotation, crossing, mask, of_answers=of_answers)
 
     def _at_random(self, positions: Tensor) -> Tensor:
-        """Return the vectors (..., width) at positions below `position_range`."""
+        """Return the sinusoidal vectors, (..., width), of `positions` below `position_range`."""
         assert self.position_range is not None
         return F.embedding(
             positions, sinusoidal(0, self.position_range, self.width, positions.device)

@@ -37,7 +37,7 @@ TOLERANCE = 1e-6
 # The largest number of sentences that `Grammar.sentences` lists.
 MOST = 1 << 20
 
-# The size of its arrays (sentences, words), in numbers.
+# The largest number of elements of a (sentences, words) array in `Grammar.sentences`.
 AT_A_TIME = 1 << 22
 
 # This id means any word except `<end>`; `NOTHING` means any word.
@@ -64,13 +64,13 @@ class Grammar:
     sum. The column of a unit that is never active may be all zeros.
     """
 
-    words: tuple[str, ...]  # T names, all different
-    units: tuple[tuple[str, ...], ...]  # P lists of names, different within a layer
+    words: tuple[str, ...]  # T words, all different
+    units: tuple[tuple[str, ...], ...]  # the names of each layer's units, different in a layer
     start: np.ndarray  # (Z,) probabilities of the units of the first layer
     # P arrays (T, Z), probabilities of the words of each unit: pi_T, W_{t,x} of equation 5
     tokens: tuple[np.ndarray, ...]
-    # P - 1 arrays (Z of the next layer, Z), probabilities of the units that it chooses: pi_Z,
-    # W_{v,y} of equation 4
+    # P - 1 arrays (Z of the next layer, Z), probabilities with which each unit chooses the units of
+    # the next layer: pi_Z, W_{v,y} of equation 4
     below: tuple[np.ndarray, ...]
     where: str = field(default="grammar", repr=False)  # for messages
 
@@ -216,7 +216,7 @@ class Grammar:
         return said
 
     def agree(self, sentences: np.ndarray, prompt: np.ndarray) -> np.ndarray:
-        """Return which of (N, P) ids agree with a prompt (L,), (N,) bool.
+        """Return whether each of the sentences (N, P) agrees with a prompt (L,): (N,) bool.
 
         `NOTHING` in the prompt is any word, but not `<end>` if a known word follows it.
         """
@@ -258,7 +258,9 @@ class Grammar:
     def connection(self, sentences: np.ndarray, layer: int) -> np.ndarray:
         """Return the probability that each connection was used, given a sentence, (N, Z below, Z).
 
-        nan for a sentence of probability 0. layer: the number of the upper layer, from 0.
+        The result is nan for a sentence of probability 0.
+
+        layer: the number of the upper layer, from 0.
         """
         known = self.messages(sentences)
         above = known.outside[layer] * known.words[layer]
@@ -277,8 +279,9 @@ class Grammar:
     def next_word(self, sentences: np.ndarray) -> np.ndarray:
         """Return the probabilities (N, T) of the word after (N, L) words.
 
-        They are nan after words of probability 0. An unknown word, `NOTHING`, is not `<end>`.
-        `<end>` follows `<end>`. Raises LogicgenError if sentences have at most L words.
+        The result is nan after words of probability 0. An unknown word, `NOTHING`, is not `<end>`.
+        After `<end>`, the next word is `<end>`. Raises LogicgenError if sentences have at most L
+        words.
         """
         sentences = np.asarray(sentences)
         layer = sentences.shape[1]
@@ -297,7 +300,7 @@ class Grammar:
     def sentences(self) -> tuple[np.ndarray, np.ndarray]:
         """Return all sentences (S, P) of nonzero probability, sorted by ids, with probabilities.
 
-        Raises LogicgenError if there are too many to list.
+        Raises LogicgenError if there are more than `MOST` sentences.
         """
         ids, on = np.zeros((1, 0), dtype=np.int64), self.start[None]
         together = max(1, AT_A_TIME // len(self.words))
@@ -370,7 +373,7 @@ def check_comparable(one: Grammar, other: Grammar) -> None:
 
 
 def divergence(true: Grammar, other: Grammar) -> float:
-    """Return the exact KL(true || other) over all sentences, in bits; may be infinite."""
+    """Return the exact KL(true || other) over all sentences, in bits; it may be infinite."""
     check_comparable(true, other)
     ids, probabilities = true.sentences()
     logs = np.log(probabilities) - other.log_probabilities(ids)
@@ -378,7 +381,7 @@ def divergence(true: Grammar, other: Grammar) -> float:
 
 
 def _scaled(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Divide each row of (N, Z) by its largest number; return also the logs of these, (N,)."""
+    """Divide each row of (N, Z) by its largest number; return it and the numbers' logs, (N,)."""
     largest = weights.max(axis=1)
     with np.errstate(divide="ignore"):
         scale = np.log(largest)

@@ -1,4 +1,8 @@
-"""The page of a data set: its examples, the planned numbers, and the numbers that exist."""
+"""The page of a data set: a sample of its examples, and maps of its cells.
+
+For each cell, a map shows the number of examples, the planned number, and the number of problems
+that exist.
+"""
 
 from __future__ import annotations
 
@@ -38,9 +42,9 @@ from logicgen.report.rows import (
 from logicgen.tasks import Task
 
 Cells = dict[tuple[str, int | None, int], dict[str, float]]
-"""The numbers in `cells.csv`, by split, symbols and length.
+"""The numbers of each row of `cells.csv` by column, for each split, number of symbols and length.
 
-The number of symbols is None in a cell for all numbers of symbols.
+The number of symbols is None in a row that counts problems with any number of symbols.
 """
 
 
@@ -59,7 +63,10 @@ def dataset_document(
     workers: int = 1,
     progress: Progress = lambda *_: None,
 ) -> Document:
-    """Return the page of a data set. most: examples on the page, equally many of each split."""
+    """Return the page of a data set.
+
+    most: the largest number of examples on the page. Each split has an equal share of them.
+    """
     task, planned = dataset.task, _planned(dataset.folder)
     splits = [split for split, examples in dataset.splits.items() if examples]
     names = ["symbols", "length", "problem", "answer"]
@@ -97,7 +104,7 @@ def dataset_document(
 def _rows(
     task: Task, listed: dict[str, list[Any]], explained: list[Explained]
 ) -> dict[str, list[Any]]:
-    """Return the columns of the page, with a value for each example."""
+    """Return the values of each column of the page, one for each example, by column."""
     where = zip(listed["split"], listed["row"], strict=True)
     rows: dict[str, list[Any]] = {
         "key": [f"{split}-{row}" for split, row in where],
@@ -123,7 +130,7 @@ def _columns(rows: dict[str, list[Any]]) -> list[Any]:
 
 
 def _planned(folder: Path) -> Cells:
-    """Return the numbers of each cell; empty if the folder has no `cells.csv`."""
+    """Read `cells.csv` of a data set's folder. Return {} if the folder has no such file."""
     found: Cells = {}
     path = folder / CELLS
     if not path.is_file():
@@ -132,7 +139,7 @@ def _planned(folder: Path) -> Cells:
         with reading(path), path.open(encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file):
                 symbols = int(row["symbols"]) if row["symbols"] else None
-                first = int(row["length"].partition("-")[0])  # or a range of lengths
+                first = int(row["length"].partition("-")[0])  # also of a range such as 5-8
                 counts = {name: float(row[name]) for name in ("asked", "held", "exist")}
                 found[row["split"], symbols, first] = counts
     except (ValueError, KeyError, TypeError, AttributeError, csv.Error):
@@ -164,7 +171,7 @@ def _count_map(dataset: Dataset, split: str, table: pa.Table, planned: Cells) ->
 
 
 def _many(count: float) -> str:
-    """Return a number of problems as text; it may be too large to count."""
+    """Return a number of problems as text; infinity means that they were not counted."""
     if math.isinf(count):
         return "not counted"
     return f"{count:,.0f}" if count < 1e15 else f"about 10^{math.log10(count):.0f}"

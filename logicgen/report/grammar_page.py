@@ -17,23 +17,25 @@ from logicgen.productions import Grammar
 from logicgen.report.document import Document, FactTable, write_document
 from logicgen.report.figure_style import LINES
 
-# Least probability that is drawn, and number of words that are listed for a unit.
+# The least probability that is drawn, and the number of words that are listed for a unit.
 LEAST, NAMED = 0.01, 4
 
 EDGE, GONE, UNIT = LINES[0][0], LINES[1][0], "#eef3f8"
 
 Connection = tuple[int, int, int]
-"""Number of a layer from 0, a unit of it, and a unit of the layer below."""
+"""The numbers, from 0, of a layer, of a unit of this layer, and of a unit of the layer below."""
 
 
 def draw_grammars(
     grammars: list[tuple[str, Grammar]], title: str, gone: Connection | None = None
 ) -> Figure:
-    """Draw each (label, grammar) side by side.
+    """Draw grammars side by side, each below its label.
 
     The first layer is at the top. A unit's words are below its name, and the probability of a
-    choice is next to its edge. A unit that is never on is pale. The connection `gone` is dotted if
-    it has no weight.
+    choice is written on its edge. A unit is pale if its probability is below `LEAST`.
+
+    gone: a connection that is cut in some grammars; it is drawn dotted in each grammar in which its
+        probability is below `LEAST`.
     """
     widest = max(len(units) for _, grammar in grammars for units in grammar.units)
     tallest = max(grammar.positions for _, grammar in grammars)
@@ -103,7 +105,7 @@ def _text(
 
 
 def _words(grammar: Grammar, layer: int, unit: int) -> str:
-    """Return the most probable words of a unit in lines."""
+    """Return the most probable words of a unit with their probabilities, one on each line."""
     said = grammar.tokens[layer][:, unit]
     order = np.argsort(-said, kind="stable")
     shown = [number for number in order if said[number] >= LEAST]
@@ -117,7 +119,7 @@ def _words(grammar: Grammar, layer: int, unit: int) -> str:
 def write_grammar_page(
     grammars: Sequence[tuple[str, Grammar]], title: str, path: Path, gone: Connection | None = None
 ) -> Path:
-    """Write the page of each (label, grammar) side by side; return its path.
+    """Write a page that shows grammars side by side, each with its label; return its path.
 
     gone: a connection that was removed from one grammar.
     """
@@ -138,7 +140,7 @@ def write_grammar_page(
 
 
 def _plain(grammar: Grammar) -> dict[str, Any]:
-    """Return a grammar as plain data for the scripts."""
+    """Return a grammar as plain data for the scripts of the page."""
     layers = []
     for number, units in enumerate(grammar.units):
         below = grammar.below[number] if number < len(grammar.below) else np.empty((0, len(units)))
@@ -157,20 +159,20 @@ def _plain(grammar: Grammar) -> dict[str, Any]:
 
 
 def _choices(shares: np.ndarray) -> list[list[Any]]:
-    """Return numbers of units with their probabilities."""
+    """Return the (number, probability) of each unit with a probability of at least `LEAST`."""
     rounded = [round(float(share), 4) for share in shares]
     return [[number, share] for number, share in enumerate(rounded) if share >= LEAST]
 
 
 def _shares(words: Sequence[str], shares: np.ndarray) -> list[list[Any]]:
-    """Return words with their probabilities, the most probable first."""
+    """Return (word, probability) pairs from `LEAST` on, the most probable word first."""
     order = np.argsort(-shares, kind="stable")
     kept = [number for number in order.tolist() if shares[number] >= LEAST]
     return [[words[number], round(float(shares[number]), 4)] for number in kept]
 
 
 def _rules(label: str, grammar: Grammar) -> FactTable:
-    """Return the table of a grammar's units."""
+    """Return the table of a grammar's units, with their words and the units that they choose."""
     rows = []
     for number, layer in enumerate(_plain(grammar)["layers"]):
         names = grammar.units[number + 1] if number + 1 < len(grammar.units) else ()

@@ -74,7 +74,7 @@ _HEDGES = {
 _NEGATIONS = ("!", "~", "- ", "not ", "¬", "！", "￢", "\\!", "\\lnot ", "\\neg ", "!" * 1_501)
 _JOINTS = (" or ", "\n", "\nNo, wait: ")
 _LITERAL, _NAME = re.compile(r"(!?)([a-z]\w*)"), re.compile(r"[a-z]\w*")
-_MOST_LITERALS = 4  # in an answer of which every change is checked
+_MOST_LITERALS = 4  # in an answer for which every change of the values is checked
 
 
 @dataclass(frozen=True)
@@ -142,11 +142,15 @@ def _without_answer(task: Task, problem: Any) -> _Found:
     return ("unsat",), wrong, True, _plain(but=_EMPTY) + texts
 
 
-_EMPTY = ("word", "nothing")  # in these classes, "{}" and "none" may mean the empty answer
+# Classes with texts, such as "{}" and "none", that may mean the empty answer.
+_EMPTY = ("word", "nothing")
 
 
 def _plain(but: Collection[str]) -> list[tuple[str, str]]:
-    """Return the texts that are the same for all problems, without the classes in `but`."""
+    """Return the (class, text) pairs that are the same for all problems.
+
+    but: classes that are left out.
+    """
     return [(kind, text) for kind, texts in _PLAIN.items() if kind not in but for text in texts]
 
 
@@ -212,7 +216,7 @@ def _edited(text: str, places: Collection[int], edit: Callable[[re.Match[str]], 
 
 
 def _shortened(task: Task, text: str) -> list[str]:
-    """Return the answers without one of the literals, or without the last symbol."""
+    """Return shortened answers: without one of the literals, or without the last symbol."""
     if not isinstance(task, FormulaTask):
         return [" ".join(text.split()[:-1])]
     shorter = [

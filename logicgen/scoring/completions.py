@@ -91,10 +91,13 @@ def _agreed(task: Task, answers: Sequence[str]) -> Any:
 
 
 def _value(task: Task, answer: str) -> Any:
-    """Return the value of an answer that the grammar translated. Raises FormatError."""
+    """Parse an answer in the notation of the task, to which `completion.lark` translated it.
+
+    Raises FormatError.
+    """
     if answer == NO_ANSWER.infix and isinstance(task, FormulaTask):
         return NO_ANSWER
-    # `task.read_answer` would read prefix notation as well, which the grammar never writes.
+    # `task.read_answer` also accepts prefix notation, to which `completion.lark` never translates.
     match task.answer_language.name:
         case "assignment":
             return Assignment.read(answer)
@@ -247,7 +250,7 @@ class _Scanner:
 
     def matches(self, text: str, place: int) -> Iterator[tuple[str, str]]:
         """Yield the names of terminals that match at a place, each with the matched text."""
-        # one search for all; usually its first match is right
+        # Search for all terminals at once; usually the first match is right.
         first = self._first.match(text, place)
         if first is None or first.lastgroup is None:
             return
@@ -309,7 +312,7 @@ class _Translator(lark.Transformer[Any, Any]):
     def columns(self, cells: list[str | lark.Token]) -> str:
         """Translate names and their values. The names are literals, separated by commas."""
         literals, values = cells[: len(cells) // 2], cells[len(cells) // 2 :]
-        if not all(literal.endswith("=1") for literal in literals):  # negated, or a sign
+        if not all(literal.endswith("=1") for literal in literals):  # a negated name, or a sign
             raise NoAnswerError("the values are given to something else than symbols")
         return self.table([*(literal.removesuffix("=1") for literal in literals), *values])
 
@@ -361,7 +364,10 @@ class _Translator(lark.Transformer[Any, Any]):
 
 
 def _counted(items: Sequence[str | lark.Token]) -> list[str]:
-    """Return the items of a list without their numbers. Raises NoAnswerError for odd numbers."""
+    """Return the items of a list without their numbers.
+
+    Raises NoAnswerError if the items are not numbered 1, 2, 3, ...
+    """
     numbers = [item for item in items if isinstance(item, lark.Token) and item.type == "NUMBER"]
     if [int(re.sub(r"\D", "", number)) for number in numbers] != [*range(1, len(numbers) + 1)]:
         raise NoAnswerError("the items of the list are not numbered 1, 2, 3, ...")

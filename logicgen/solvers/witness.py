@@ -31,8 +31,10 @@ TOGETHER = 64
 def justify(graph: Graph, root: int, values: Values, lane: int, loop: int) -> Literals:
     """Return literals of a lasso that make a formula true for all values of other symbols.
 
-    root: the edge of the formula. values: the result of `evaluate`.
-    lane: the bit of a lasso that satisfies the formula. The result is sorted.
+    The result is sorted.
+
+    root: the edge of the formula. values: the result of `evaluate` on a set of lassos.
+    lane: the bit, in `values`, of a lasso that satisfies the formula.
     """
     positions = len(values[0] or [])
     found: Literals = {}
@@ -67,9 +69,11 @@ def _reasons(
     is_true: Callable[[int, int], bool],
     seen: set[tuple[int, int]],
 ) -> list[tuple[int, int]]:
-    """Return edges with positions whose truth makes an edge true at position `i`.
+    """Return (edge, position) pairs that together make a true edge true at position `i`.
 
-    after: the position that follows `i`. seen: the reasons found before, which cost nothing.
+    after: the position that follows `i`.
+    seen: the pairs that are already reasons. If there is a choice, a pair in `seen` is preferred,
+        because it adds no literals.
     """
     node, negated = edge >> 1, edge & 1
     what, a, b = graph.kind[node], graph.left[node], graph.right[node]
@@ -94,8 +98,8 @@ class TraceShape(NamedTuple):
     Attributes:
         nodes: the nodes that the formula depends on, operands first.
         root: the edge of the formula.
-        loop: the position after the last one.
-        effort: the effort of the tableaux. None is no limit.
+        loop: the position that follows the last position.
+        effort: the limit on the steps of the tableaux. None means no limit.
     """
 
     graph: Graph
@@ -179,8 +183,8 @@ class TraceShape(NamedTuple):
                     bits = 0
                     start = tested.get((place, symbol))
                     if start is not None:
-                        # The first word flips it at every visit, the second word at the first visit
-                        # only, the other words at random visits.
+                        # The first word flips the literal at every visit of its position, the
+                        # second word at the first visit only, the other words at random visits.
                         random = row[number] >> start & ((1 << TRIES) - 4)
                         bits = (random | 1 | 2 * (number == place)) << start
                     column.append(full ^ bits if value else bits)

@@ -77,8 +77,8 @@ class Word:
         """Return where `first` holds until `last` does. With `for_ever`, `last` need not come."""
         held = for_ever
         found = [False] * len(first)
-        # A first round gives the value at the beginning of the period; it does not depend on more
-        # rounds.
+        # One backward pass over the period gives the value at its first position. More passes would
+        # not change this value.
         for position in reversed(range(self.loop, len(first))):
             held = last[position] or (first[position] and held)
         for position in reversed(range(len(first))):

@@ -46,13 +46,13 @@ def draw_choices(
 
 
 def _draw_boxes(axes: Axes, groups: dict[str, list[float]], rng: np.random.Generator) -> None:
-    """Draw a box of the scores of each choice, and their dots."""
+    """Draw, for each choice, a box of its scores and a dot for each score."""
     colour = LINES[0][0]
     axes.boxplot(
         list(groups.values()),
         widths=0.6,
         patch_artist=True,
-        showfliers=False,  # the dots show them
+        showfliers=False,  # the dots already show outliers
         boxprops={"facecolor": colour, "alpha": 0.25, "linewidth": 0.8},
         medianprops={"color": colour, "linewidth": 2},
         whiskerprops={"color": colour},
@@ -64,7 +64,8 @@ def _draw_boxes(axes: Axes, groups: dict[str, list[float]], rng: np.random.Gener
     upright = len(groups) > MOST_BESIDE
     labels = [short(name) for name in groups]
     if not upright:
-        labels = [fill(each, 42 // len(groups)) for each in labels]  # at hyphens
+        # `fill` breaks long names into lines, at hyphens if possible.
+        labels = [fill(each, 42 // len(groups)) for each in labels]
     axes.set_xticks(range(1, len(groups) + 1), labels, fontsize=9, rotation=90 * upright)
 
 

@@ -47,25 +47,25 @@ class Run(BaseModel):
 class Record(Table):
     """A trial that is done, and the machine, source tree and packages that it ran on.
 
-    Only trials that train a model have the properties. They raise one of `DAMAGE` if the record has
-    another shape.
+    The properties exist only for trials that train a model. They raise one of the exceptions
+    `DAMAGE` if the record has another shape.
     """
 
-    point: str  # name of the trial
+    point: str  # the name of the trial
     arguments: Json
-    found: Json  # result of the function
+    found: Json  # the result of the trial's function
     machine: str
     commit: str | None
     versions: dict[str, str]
 
     @cached_property
     def training(self) -> Training:
-        """Return the arguments."""
+        """Return the validated arguments of the trial."""
         return Training.model_validate_json(json.dumps(self.arguments))
 
     @cached_property
     def run(self) -> Run:
-        """Return how long the model was trained."""
+        """Return the effort and the curves of the training."""
         return Run.model_validate(self.found["training"])
 
     @cached_property
@@ -76,7 +76,7 @@ class Record(Table):
 
     @property
     def score(self) -> tuple[float, bool]:
-        """Return the one number of the first measure, and whether less is better."""
+        """Return the number of the first measure that ranks models, and whether less is better."""
         found = next(iter(self.measures.values()))
         return find_measure(found["kind"]).headline(found)
 
@@ -87,7 +87,7 @@ class Record(Table):
 
 
 def digest(content: Json) -> str:
-    """Return the SHA-256 of all keys but `sha256`."""
+    """Return the SHA-256 of a record's content without the key `sha256`."""
     return json_sha256(content, without="sha256")
 
 
@@ -122,7 +122,7 @@ def _stored(path: Path) -> dict[str, Record]:
     try:
         compressed = path.read_bytes()
         lines = gzip.decompress(compressed).decode().splitlines()
-        if not compressed:  # which decompresses
+        if not compressed:  # `gzip.decompress` accepts empty bytes
             raise EOFError
     except (OSError, EOFError, zlib.error, UnicodeDecodeError):
         raise LogicgenError(

@@ -102,7 +102,11 @@ class Assignment:
 
     @staticmethod
     def read_either(text: str) -> Assignment:
-        """Parse infix or prefix notation. Raises the FormatError that is further in the text."""
+        """Parse infix or prefix notation.
+
+        If the text is in neither, the FormatError names the place at which the more successful
+        parser stopped.
+        """
         found = _split_assignment(text, "infix") or _split_assignment(text, "prefix")
         return found if found is not None else read_either(_read_assignment, text)
 
@@ -274,7 +278,11 @@ class Trace:
 
     @staticmethod
     def read_either(text: str) -> Trace:
-        """Parse any notation. Raises the FormatError that is further in the text."""
+        """Parse infix, Spot's or prefix notation.
+
+        If the text is in none of them, the FormatError names the place at which the most successful
+        parser stopped.
+        """
         trace = _split_trace(text, "infix") or _split_trace(text, "prefix")
         return trace if trace is not None else read_either(_read_trace, text)
 

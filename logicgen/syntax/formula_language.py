@@ -268,7 +268,11 @@ class FormulaLanguage:
         return self.read(text, "prefix")
 
     def read_either(self, text: str) -> Formula:
-        """Parse an infix or a prefix text. Raises the FormatError that is further in the text."""
+        """Parse infix or prefix notation.
+
+        If the text is in neither, the FormatError names the place at which the more successful
+        parser stopped.
+        """
         # No infix formula begins with a binary operator.
         if self.arity.get(text[: text.find(" ")], 0) > 1:
             formula = self.parse_prefix(text)

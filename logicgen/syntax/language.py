@@ -158,7 +158,8 @@ class Language:
 def read_either(read: Callable[[str, str], Value], text: str) -> Value:
     """Read a text in infix or prefix notation with `read(text, notation)`.
 
-    No text is valid in both. Raises the FormatError of the notation that was read further.
+    No text is valid in both. If it is valid in neither, raise the FormatError of the notation in
+    which a longer part of the text could be read.
     """
     try:
         return read(text, "infix")

@@ -54,8 +54,8 @@ class FormulaSettings(Settings):
     operators: dict[str, Weight] = Field(
         default={"!": 1, "&": 1, "|": 1, "^": 1, "<->": 1}, min_length=1
     )
-    # `tree` draws the root operator by weight and splits the length uniformly; `uniform` makes
-    # every formula of a length equally likely (times its tokens' weights)
+    # `tree` draws the root operator by weight and splits the length uniformly; `uniform` draws a
+    # formula of a length with probability proportional to the product of its tokens' weights
     distribution: Literal["tree", "uniform"] = "tree"
     source: str = "random"  # `random` uses these keys; each task has one more source, without keys
 
@@ -192,11 +192,14 @@ class FormulaTask(Task):
 
     @abstractmethod
     def _counterexample(self, problem: Formula, answer: Any) -> Any:
-        """Return a part of an answer that falsifies a formula, or None."""
+        """Return a part of an answer that falsifies a formula; None if no part is found."""
 
     @abstractmethod
     def _falsifying_word(self, problem: Formula, answer: Any) -> Word | None:
-        """Return a word of an answer that falsifies a formula, or None. All symbols have values."""
+        """Return a word of an answer that falsifies a formula; None if the search finds no word.
+
+        The word gives each symbol a value.
+        """
 
     def _any_word(self, answer: Any) -> Word | None:
         """Return a word of a right answer, or None if `_truth` describes the answer better."""

@@ -61,7 +61,7 @@ class PermutationProblem:
 
     @classmethod
     def of_tokens(cls, tokens: list[str]) -> PermutationProblem:
-        """Return the problem of tokens such as `a b > b a ; c d >`."""
+        """Parse the tokens of a problem such as `a b > b a ; c d >`."""
         *shown, query = " ".join(tokens).split(";")
         pairs = (demonstration.split(">") for demonstration in shown)
         return cls(
@@ -105,7 +105,7 @@ class PermutationSource(DeterminedSource):
         self.called = f"permutation of problem.size = {settings.size}"
         if settings.dropped:
             self.called += f" and problem.dropped = {settings.dropped}"
-        # an input, an output, and the signs after them
+        # tokens of a demonstration: an input, an output, and a sign after each of them
         self.step = settings.size + settings.kept + 2
         self.first = self.step + settings.size + 1
 
@@ -290,7 +290,10 @@ class Permutation(DeterminedTask):
         return len(problem.demonstrations[0][1] if problem.demonstrations else problem.query)
 
     def solve(self, problem: PermutationProblem, solver: str | None = None) -> Solution:
-        """Return the sub-sequence permuted, or why it is not determined, as the module proves."""
+        """Return the permuted query, or the reason why the problem has none or several answers.
+
+        The docstring of the module proves when the answer is determined.
+        """
         query, kept = problem.query, self.answer_length(problem)
         for before, after in problem.demonstrations:
             if not len(before) == len(query) >= len(after) == kept:
@@ -313,9 +316,12 @@ class Permutation(DeterminedTask):
         return Solution.sat(tuple(query[first[column]] for column in outputs))
 
     def deciding(self, problem: PermutationProblem) -> tuple[tuple[int, ...], ...]:
-        """Return, for each place of the answer, the tokens at its position, queried and shown.
+        """Return, for each place of the answer, the indices of the problem's tokens that decide it.
 
-        If several positions fit a place, they hold the same symbols; the first is taken.
+        These are, in each demonstration, the input's token at the position that fits the place and
+        the output's token at the place; last, the query's token at this position. If several
+        positions fit, they hold the same symbols, and the first position is used. The result is ()
+        if the answer is not determined.
         """
         if self.solve(problem).witness is None:
             return ()

@@ -38,8 +38,10 @@ from logicgen.tasks.problem_text import ProblemText, problem_texts
 from logicgen.tasks.task import Settings
 from logicgen.tokens import Tokens
 
-BLOCK = 1 << 22  # the bytes of a file that are read together and belong to one split
-TEXT_BLOCK = 1 << 12  # the same for texts that are not files: there are few, some of them long
+# The bytes of a block of a file. A block is read at once and belongs to one split.
+BLOCK = 1 << 22
+# The bytes of a block of a text that is not a file: such texts are few, and some are long.
+TEXT_BLOCK = 1 << 12
 
 # Folders of the standard library without library code. Tests are large, partly not UTF-8, and
 # differ between installations.
@@ -59,8 +61,10 @@ class Documents:
     """The documents of a corpus by name, in order, with access to their texts."""
 
     def __init__(self, files: dict[Path, str], texts: dict[str, bytes], called: str) -> None:
-        """Take files with their names below the given folders, and texts by name.
+        """Store where the documents are.
 
+        files: the name of each file relative to its given folder.
+        texts: the other documents by name.
         called: the name of these documents in the error message about missing text.
         """
         self._texts = texts
@@ -196,7 +200,7 @@ def versions(packages: Iterable[str]) -> dict[str, str]:
 def _folder(package: str) -> Path:
     """Return the folder of a package's sources."""
     spec = None
-    if package.isidentifier():  # a dot would import the parent package
+    if package.isidentifier():  # find_spec imports the parent of a dotted name
         with suppress(ValueError):  # raised for some modules without a location
             spec = find_spec(package)
     if spec is None:
@@ -215,9 +219,9 @@ def _docstrings_of(path: Path) -> list[str]:
         data = path.read_bytes()
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about escapes and the like in these sources
+            warnings.simplefilter("ignore")  # invalid escapes in the sources, for example
             tree = ast.parse(data)
-    except (SyntaxError, ValueError):  # templates, and sources for another version of Python
+    except (SyntaxError, ValueError):  # a template, or another version of Python
         return []
     kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     texts = [ast.get_docstring(node) for node in ast.walk(tree) if isinstance(node, kinds)]
@@ -229,7 +233,7 @@ def _docstrings_of(path: Path) -> list[str]:
 Share = Annotated[float, Field(gt=0, lt=0.5)]
 
 PART = 1 << 24  # the bytes of text in a part of a corpus
-TOKEN_BYTES = 4  # the most bytes of a character, and about the mean of a byte pair
+TOKEN_BYTES = 4  # the most bytes of a character; about the mean bytes of a byte-pair token
 LEARNED_FROM = 1 << 28  # the most bytes of text from which byte pairs are learned
 
 
@@ -242,12 +246,12 @@ class TextSettings(Settings):
     source: Literal["python-library", "python-topics", "docstrings"] | None = None
     # Installed packages, by the names that they are imported by
     packages: Annotated[list[str], Field(min_length=1)] | None = None
-    # Files and folders, UTF-8
+    # Paths of UTF-8 files, or of folders with such files
     files: Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)] | None = None
     pattern: str = "*"  # pattern of the names of files to take from folders, such as `*.txt`
     # `letters`: a to z and the blank; lower-cased; each run of other characters is one blank
     tokens: Literal["characters", "letters", "byte-pairs"] = "characters"
-    vocabulary: Annotated[int, Field(ge=4, le=1_000_000)] = 128  # the most tokens
+    vocabulary: Annotated[int, Field(ge=4, le=1_000_000)] = 128  # the largest number of tokens
     # validation, test: approximate shares of the text that are held out
     validation: Share = 0.05
     test: Share = 0.05
@@ -364,7 +368,10 @@ class TextSource(CorpusSource):
     def _mixed(
         self, pieces: list[np.ndarray], problems: ProblemText, rng: Random
     ) -> list[np.ndarray]:
-        """Return the text with problems between its lines, or anywhere if it has no lines."""
+        """Return the text with problems inserted between its lines, or anywhere without lines.
+
+        pieces: the token ids of the text; the problems are inserted as token ids.
+        """
         text = np.concatenate(pieces)
         left = len(text) * problems.share / (1 - problems.share)
         drawn: list[np.ndarray] = []

@@ -48,8 +48,8 @@ class Member:
 
     `ALONE` is the member for a training in one process.
 
-    rank: number of the process, and number of processes.
-    local: number of the process's device on this machine.
+    rank: the number of this process, and the number of processes.
+    local: the number of this process's device on this machine.
     meeting: the `init_method` of `torch.distributed.init_process_group`.
     """
 
@@ -68,7 +68,10 @@ class Member:
         return self.rank.devices > 1
 
     def device(self, device: torch.device) -> torch.device:
-        """Return the device of this process, of the kind of `device`."""
+        """Return the device of this process: with several CUDA devices, the one numbered `local`.
+
+        In all other cases the result is the argument.
+        """
         numbered = self.several and device.type == "cuda"
         return torch.device("cuda", self.local) if numbered else device
 
@@ -85,7 +88,10 @@ class Member:
         )
 
     def told(self, number: int, device: torch.device) -> int:
-        """Return the number that the first process passed to this method."""
+        """Send the number of the first process to all processes, and return it.
+
+        All processes must call this method; the arguments of other processes are ignored.
+        """
         if not self.several:
             return number
         sent = torch.tensor(number, device=self.device(device))
@@ -93,13 +99,13 @@ class Member:
         return int(sent)
 
     def mean(self, value: Tensor) -> Tensor:
-        """Return the mean of a number over all processes."""
+        """Return the mean of a number over all processes, which must all call this method."""
         total = value.detach().clone()
         distributed.all_reduce(total)
         return total / self.rank.devices
 
     def any(self, value: bool, device: torch.device) -> bool:
-        """Return whether a value is true in any process."""
+        """Return whether the value is true in at least one process."""
         if not self.several:
             return value
         return bool(self.mean(torch.tensor(float(value), device=self.device(device))))
