@@ -31,7 +31,7 @@ def shell(text, **settings):
         ('"$@" solve --task ltl --in - <&-', 2, "cannot be read"),
         ('"$@" solve --task ltl "a &" 2>&-', 2, ""),
         ('"$@" solve --task ltl "a" 2>&- <&-', 0, ""),
-        ('"$@" solve --task ltl --in /dev/zero', 2, "more than 1,073,741,824 bytes"),
+        ('"$@" solve --task ltl --in /dev/zero', 2, "longer than 1,073,741,824 bytes"),
         ('"$@" solve --dimacs --in /dev/zero', 2, "no DIMACS file"),
         ('yes "a | b" | head -n 30000 | "$@" solve --task propositional --in - | head -n 1;'
          ' exit ${PIPESTATUS[2]}', 0, ""),
