@@ -3,22 +3,19 @@
 The bytes depend on the recipe and the seed alone, so the rows are the same on every machine.
 """
 
-from pathlib import Path
-
 import pandas
 import pyarrow.dataset
 
 import logicgen
-from logicgen.data.generate import generate
-from logicgen.data.recipe import DataRecipe
 
-recipe = DataRecipe.read("propositional-mini").resized(200)
-generate(recipe, Path("data"), name="propositional-200", seed=0, workers=2)
+FOLDER = "data/propositional-200"
 
-data = logicgen.load_dataset("data")  # checks checksums
+logicgen.generate("propositional-mini", FOLDER, size=200, seed=0, workers=2)
+
+data = logicgen.load_dataset(FOLDER)  # checks checksums
 print(data.splits)
-print(pyarrow.dataset.dataset("data/train").count_rows(), "rows to train on")
-train = pandas.read_parquet("data/train")
+print(pyarrow.dataset.dataset(f"{FOLDER}/train").count_rows(), "rows to train on")
+train = pandas.read_parquet(f"{FOLDER}/train")
 print(train[["problem", "answer", "symbols", "length"]].tail(3).to_string(index=False))
 
 # Prints:

@@ -98,6 +98,8 @@ def evaluate(run: Path, data: Path, out: Path | None, **options: Any) -> None:
         split, asked = summary["split"], summary["overall"]["examples"]
         if asked < (size := opened.splits[split]):
             say(f"{asked:,} of the {size:,} problems of {split} have replies")
+        if kept["mode"] == "strict" and summary["overall"]["invalid"] == asked:
+            say("warning: no reply has an answer in <answer> tags; try --mode tolerant")
     else:
         options["split"] = options["split"] or "grid"
         left_out = _CORPUS + opt.SEARCH + opt.RANDOM

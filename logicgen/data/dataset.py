@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -102,8 +103,9 @@ class Ragged:
         found = (np.unique(ids) for ids in some)
         return sorted(set(chain.from_iterable(each.tolist() for each in found)))
 
-    def padded(self, rows: np.ndarray, pad: int) -> np.ndarray:
+    def padded(self, rows: npt.ArrayLike, pad: int) -> np.ndarray:
         """Return the chosen rows as one int64 matrix (len(rows), longest), padded with `pad`."""
+        rows = np.asarray(rows, dtype=np.int64)
         starts, lengths = self.offsets[rows], self.lengths_of(rows)
         width = int(lengths.max(initial=0))
         places = starts[:, None] + np.arange(width)

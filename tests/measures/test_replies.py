@@ -87,6 +87,17 @@ def test_right_wrong_and_unreadable_replies(data, right):
     assert verdicts(data, [bare], mode="tolerant") == ["exact"]
 
 
+def test_replies_without_tags_are_pointed_out(data, right, tmp_path):
+    bare = [{**each, "completion": each["completion"][8:-9]} for each in right]
+    path = write(bare, tmp_path / "bare.jsonl")
+    assert (
+        "no reply has an answer in <answer> tags"
+        in run("evaluate", path, "--data", data.folder).stderr
+    )
+    tolerant = ("--mode", "tolerant", "-o", tmp_path / "tolerant")
+    assert "warning" not in run("evaluate", path, "--data", data.folder, *tolerant).stderr
+
+
 def test_a_problem_is_known_by_row_or_by_text(data, right):
     for key in ("row", "problem"):
         only = [{key: each[key], "completion": each["completion"]} for each in right]
