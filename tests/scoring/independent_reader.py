@@ -25,7 +25,7 @@ PAGE = PAGE if PAGE.exists() else Path(__file__).resolve().parent / "reading-ans
 # ("one", trees), ("?", tree), ("*", tree)
 
 PART = re.compile(
-    r"(?P<fence>`+)(?P<code>.+?)(?<!`)(?P=fence)(?!`)|(?P<name>\w+)|(?P<sign>[()?*·])| +"
+    r"(?P<fence>`+)(?P<code>.+?)(?<!`)(?P=fence)(?!`)|(?P<name>\w+)|(?P<sign>[()?*,])| +"
 )
 
 
@@ -54,7 +54,7 @@ def notation(text):
                 sequences[-1].append(choices())
             elif part["sign"] == ")":
                 break
-            elif part["sign"] == "·":
+            elif part["sign"] == ",":
                 sequences.append([])
             elif part["sign"]:
                 sequences[-1][-1] = (part["sign"], sequences[-1][-1])
@@ -64,7 +64,7 @@ def notation(text):
 
 
 TOKENS, NUMBER = {}, {}
-SECTION = PAGE.read_text(encoding="utf-8").partition("\n## 6. ")[2]
+SECTION = PAGE.read_text(encoding="utf-8").partition("\n## 6. ")[2].replace(",\n\n    ", ", ")
 for found in re.finditer(r"^- \*\*([A-Z_]+)\*\*(?: \[(\d+)\])?: (.+)$", SECTION, re.M):
     TOKENS[found[1]], NUMBER[found[1]] = notation(found[3]), int(found[2] or 0)
 TOKENS["NIL"], NUMBER["NIL"] = (
@@ -116,78 +116,78 @@ def longest(token, text, start):
     )
 
 
-MARKED_ITEM = "{0} · BOLD {0} END_BOLD · TICK {0} END_TICK · DOLLAR {0} END_DOLLAR"
-MARKED = MARKED_ITEM + " · OPEN_QUOTE {0} CLOSE_QUOTE · TEXT {0} RBRACE"
-BRACKETS = "{0} · LBRACE {0} RBRACE · LBRACKET {0} RBRACKET · LPAR {0} RPAR"
+MARKED_ITEM = "{0}, BOLD {0} END_BOLD, TICK {0} END_TICK, DOLLAR {0} END_DOLLAR"
+MARKED = MARKED_ITEM + ", OPEN_QUOTE {0} CLOSE_QUOTE, TEXT {0} RBRACE"
+BRACKETS = "{0}, LBRACE {0} RBRACE, LBRACKET {0} RBRACKET, LPAR {0} RPAR"
 LIST = (
-    "DASH {0} (COMMA · STOP)* (DASH {0} (COMMA · STOP)*)* · NUMBER {0} (COMMA · "
-    "STOP)* (NUMBER {0} (COMMA · STOP)*)*"
+    "DASH {0} (COMMA, STOP)* (DASH {0} (COMMA, STOP)*)*, NUMBER {0} (COMMA, "
+    "STOP)* (NUMBER {0} (COMMA, STOP)*)*"
 )
 SERIES = (
-    "{0} {0} {0}* · {0} SEPARATOR AND_WORD? {0} · {0} SEPARATOR {0} (SEPARATOR {0})* "
-    "(SEPARATOR · AND_WORD · SEPARATOR AND_WORD) {0}"
+    "{0} {0} {0}*, {0} SEPARATOR AND_WORD? {0}, {0} SEPARATOR {0} (SEPARATOR {0})* "
+    "(SEPARATOR, AND_WORD, SEPARATOR AND_WORD) {0}"
 )
 RULES = f"""
 strict: place STOP?
-tolerant: OPENING* (place STOP? · sentence) (sentence · BOX place STOP? RBRACE STOP?)*
-    (CLOSING · SATISFIES · UNSATISFIED · END_OF_TURN)*
-sentence: (lead · SATISFIABLE) place STOP? · BOLD (LEAD · THUS) (LEAD · THUS)* place STOP?
+tolerant: OPENING* (place STOP?, sentence) (sentence, BOX place STOP? RBRACE STOP?)*
+    (CLOSING, SATISFIES, UNSATISFIED, END_OF_TURN)*
+sentence: (lead, SATISFIABLE) place STOP?, BOLD (LEAD, THUS) (LEAD, THUS)* place STOP?
     END_BOLD STOP?
-lead: phrase phrase* · (HEADING · HASHES) (LEAD · TITLE · BOLD_LEAD) · HASHES · DASH BOLD_LEAD
-phrase: LEAD · THUS · VALUES · BOLD_LEAD
-place: answer · BOLD place STOP? END_BOLD · FENCE place STOP? END_FENCE · DOLLAR place STOP?
-    END_DOLLAR · DOLLARS place STOP? DOLLARS
-place: MATH place STOP? END_MATH · DISPLAY place STOP? END_DISPLAY · BEGIN place STOP? END ·
-    BOX place STOP? RBRACE · TAG place STOP? END_TAG
-place: TICK place END_TICK · TEXT place RBRACE · JSON place RBRACE
-place: OPEN_QUOTE place STOP? CLOSE_QUOTE · ANSWER_TABLE place END_TABLE
-none: refusal · DASH NO_ANSWER · QUOTE NO_ANSWER QUOTE · LPAR NO_ANSWER RPAR · LBRACKET
+lead: phrase phrase*, (HEADING, HASHES) (LEAD, TITLE, BOLD_LEAD), HASHES, DASH BOLD_LEAD
+phrase: LEAD, THUS, VALUES, BOLD_LEAD
+place: answer, BOLD place STOP? END_BOLD, FENCE place STOP? END_FENCE, DOLLAR place STOP?
+    END_DOLLAR, DOLLARS place STOP? DOLLARS
+place: MATH place STOP? END_MATH, DISPLAY place STOP? END_DISPLAY, BEGIN place STOP? END,
+    BOX place STOP? RBRACE, TAG place STOP? END_TAG
+place: TICK place END_TICK, TEXT place RBRACE, JSON place RBRACE
+place: OPEN_QUOTE place STOP? CLOSE_QUOTE, ANSWER_TABLE place END_TABLE
+none: refusal, DASH NO_ANSWER, QUOTE NO_ANSWER QUOTE, LPAR NO_ANSWER RPAR, LBRACKET
     NO_ANSWER RBRACKET
-refusal: NO_ANSWER COMMA* · NO_ANSWER COLON refusal · NO_ANSWER LPAR NO_ANSWER RPAR COMMA*
-assignment: {BRACKETS.format("values")} · SET equations COMMA* · equation_list · literal_list
-    · columns · table · rows · TRUE_SIGN
-values: (equations · literals) COMMA*
-equations: equation · equations separator equation · equations unmarked
-literals: literal · literals separator literal
-separator: AND · COMMA COMMA* AND?
+refusal: NO_ANSWER COMMA*, NO_ANSWER COLON refusal, NO_ANSWER LPAR NO_ANSWER RPAR COMMA*
+assignment: {BRACKETS.format("values")}, SET equations COMMA*, equation_list, literal_list
+  , columns, table, rows, TRUE_SIGN
+values: (equations, literals) COMMA*
+equations: equation, equations separator equation, equations unmarked
+literals: literal, literals separator literal
+separator: AND, COMMA COMMA* AND?
 equation: {MARKED_ITEM.format("plain_equation")}
 plain_equation: name EQUALS value
 unmarked: SYMBOL EQUALS value
 literal: {MARKED_ITEM.format("plain_literal")}
-plain_literal: positive · negative · LPAR plain_literal RPAR
+plain_literal: positive, negative, LPAR plain_literal RPAR
 positive: name
-negative: NOT name · NOT LPAR name RPAR
+negative: NOT name, NOT LPAR name RPAR
 equation_list: {LIST.format("equation")}
 literal_list: {LIST.format("literal")}
-assignment_in_quotes: QUOTE (quoted_equations · quoted_literals) STOP? QUOTE
-quoted_equations: quoted_equation · quoted_equations separator quoted_equation
+assignment_in_quotes: QUOTE (quoted_equations, quoted_literals) STOP? QUOTE
+quoted_equations: quoted_equation, quoted_equations separator quoted_equation
 quoted_equation: SYMBOL EQUALS bits
-quoted_literals: quoted_literal · quoted_literals separator quoted_literal
-quoted_literal: quoted_positive · quoted_negative
+quoted_literals: quoted_literal, quoted_literals separator quoted_literal
+quoted_literal: quoted_positive, quoted_negative
 quoted_positive: SYMBOL
 quoted_negative: NOT SYMBOL
 columns: LPAR column COMMA column (COMMA column)* RPAR EQUALS LPAR value (COMMA value)* RPAR
 column: {MARKED_ITEM.format("plain_column")}
-plain_column: name · LPAR plain_column RPAR
+plain_column: name, LPAR plain_column RPAR
 table: BAR cell (BAR cell)* BAR RULE BAR bits (BAR bits)* BAR
 rows: TABLE RULE row row*
 row: BAR cell BAR bits BAR
-name: cell · QUOTE SYMBOL QUOTE
-value: bits · QUOTE bit QUOTE
+name: cell, QUOTE SYMBOL QUOTE
+value: bits, QUOTE bit QUOTE
 cell: {MARKED.format("SYMBOL")}
-bits: {MARKED.format("bit")} · bit LPAR bit RPAR
-bit: ONE · ZERO
+bits: {MARKED.format("bit")}, bit LPAR bit RPAR
+bit: ONE, ZERO
 trace: sign* PERIOD sign sign* END_PERIOD
-sign: AND · OR · NOT · XOR · IMPLIES · IFF · TRUE · FALSE · LPAR · RPAR · SEMICOLON · SYMBOL
-words: {BRACKETS.format("series")} · quoted · word_list
-series: word · {SERIES.format("word")} · word SEPARATOR word (SEPARATOR word)*
-quoted: QUOTE ({SERIES.format("WORD")} · WORD SEPARATOR WORD (SEPARATOR WORD)*) STOP? QUOTE
-word_list: DASH word DASH word (DASH word)* · NUMBER word NUMBER word (NUMBER word)*
-word: {MARKED.format("WORD")} · QUOTE WORD QUOTE
+sign: AND, OR, NOT, XOR, IMPLIES, IFF, TRUE, FALSE, LPAR, RPAR, SEMICOLON, SYMBOL
+words: {BRACKETS.format("series")}, quoted, word_list
+series: word, {SERIES.format("word")}, word SEPARATOR word (SEPARATOR word)*
+quoted: QUOTE ({SERIES.format("WORD")}, WORD SEPARATOR WORD (SEPARATOR WORD)*) STOP? QUOTE
+word_list: DASH word DASH word (DASH word)*, NUMBER word NUMBER word (NUMBER word)*
+word: {MARKED.format("WORD")}, QUOTE WORD QUOTE
 """
 ANSWER = {
-    "propositional": "answer: none · assignment · assignment_in_quotes",
-    "ltl": "answer: logic · QUOTE logic STOP? QUOTE\nlogic: none · NIL · trace",
+    "propositional": "answer: none, assignment, assignment_in_quotes",
+    "ltl": "answer: logic, QUOTE logic STOP? QUOTE\nlogic: none, NIL, trace",
 }
 SIGNS = {"AND": "&", "OR": "|", "NOT": "!", "XOR": "^", "IMPLIES": "->", "IFF": "<->"}
 SIGNS |= {"TRUE": "1", "FALSE": "0"}
