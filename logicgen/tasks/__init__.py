@@ -49,13 +49,13 @@ CORPORA = {
 
 @cache
 def task_plugins() -> dict[str, EntryPoint]:
-    """Return the tasks of other packages by name, without those named like a shipped task."""
+    """Return the tasks of other packages by name. A shipped task hides a plugin of its name."""
     found = plugins("logicgen.tasks")
     return {name: point for name, point in found.items() if name not in {*TASKS, *CORPORA}}
 
 
 def task_names() -> list[str]:
-    """Return the names of all tasks with answers, shipped and of other packages."""
+    """Return the sorted names of all tasks with answers: shipped tasks and plugins."""
     return sorted([*TASKS, *task_plugins()])
 
 
@@ -92,7 +92,10 @@ def _load(place: str) -> Any:
 
 
 def fitting_solver(task: str, solver: str | None) -> str | None:
-    """Return the name of the solver. Raises LogicgenError if it does not fit the task."""
+    """Return `solver` unchanged. Raises LogicgenError if this solver does not fit the task.
+
+    If `solver` is None, the default solver of the task is checked.
+    """
     chosen = load_task(task)
     if chosen.logic is not None:
         load_solver(solver or str(chosen.solver), chosen.logic)

@@ -24,8 +24,9 @@ from logicgen.tokens import END, Tokens, symbol_name
 
 AUTOMATON = "automaton.toml"
 
-# Limits of a random automaton. Its file takes about 50 bytes for each transition. Systems of
-# equations with one unknown per state are solved about 50 times. Each symbol is a matrix.
+# Limits of a random automaton. A transition takes about 50 bytes in the file. Making the automaton
+# solves about 50 systems of equations with one unknown per state. Each symbol needs a transition
+# matrix.
 MOST_TRANSITIONS = 200_000
 MOST_STATES = 2_000
 MOST_SYMBOLS = 2_000
@@ -44,7 +45,7 @@ class AutomatonSettings(RowSettings):
     branching: Positive = 1
     # With a smaller value, too many weights are rounded to 0
     concentration: Annotated[float, Field(ge=0.01, le=1e9)] = 1.0
-    # Number of the automaton among those that these keys can produce
+    # The seed of the random automaton: another number gives another automaton
     draw: Annotated[int, Field(ge=0)] = 0
     # The number of automata: `draw`, `draw` + 1 and so on; each string comes from a random one
     automata: Annotated[int, Field(ge=1, le=MOST_AUTOMATA)] = 1
@@ -71,7 +72,11 @@ class AutomatonSettings(RowSettings):
         return self
 
     def automaton(self, number: int = 0) -> Automaton:
-        """Return an automaton, locally normalized. Raises LogicgenError for a faulty file."""
+        """Return random automaton `number`, or the automaton of the file.
+
+        The automaton is locally normalized: the probabilities of a state's transitions and of
+        ending there sum to 1. Raises LogicgenError for a faulty file.
+        """
         if self.file is not None:
             automaton = normalise(read_automaton(Path(self.file)))
             for symbol in automaton.symbols:
@@ -95,7 +100,7 @@ class AutomatonSettings(RowSettings):
 
 
 class AutomatonSource(RowSource):
-    """Strings drawn independently."""
+    """A corpus of independent random strings of one automaton or of several automata."""
 
     def __init__(self, settings: AutomatonSettings, seed: int) -> None:
         super().__init__(settings, settings.length, seed)
@@ -107,7 +112,7 @@ class AutomatonSource(RowSource):
         self.digest = text_sha256("".join(texts))
 
     def drawn(self, rng: np.random.Generator, rows: int, split: str, number: int) -> Part:
-        """Return `tokens`, (rows, length)."""
+        """Return the array `tokens` of token ids, of shape (rows, length)."""
         tokens = np.full((rows, self._length), self.tokens.end)
         whose = np.zeros(rows, dtype=np.int64)
         if len(self._automata) > 1:

@@ -1,11 +1,12 @@
-"""Substitution ciphers: rows of text; each row has its characters exchanged by its own key.
+"""Substitution ciphers: rows of text in which a key of the row exchanges the characters.
 
-A key is a permutation of all tokens that are characters, or of a `share` of them that is chosen for
-each row. `<end>` and `<other>` stay. Token t of the text is written `keys[i, t]` in row i.
+A key is a permutation of the tokens that are characters. It moves all of them, or a random `share`
+that is chosen for each row. The tokens `<end>` and `<other>` do not change. In row i, the key
+replaces token t of the text by token `keys[i, t]`.
 
 The control (`one_to_one = false`) does not use a permutation. It writes every occurrence of a
-chosen character as a random chosen character, perhaps itself, independently of all others. So the
-original character cannot be found from the symbol, but only guessed from its context. If a model
+chosen character as a random chosen character, perhaps the same character, independently of all
+other occurrences. So only the context gives a hint about the original character. If a model
 does better on the ciphers than on the control, it deciphers them. The control stores the plain text
 instead of keys.
 
@@ -31,7 +32,7 @@ STAYING = 2  # <end> and <other>
 
 
 class CipherSettings(RowSettings):
-    """Keys of `[corpus]`, in addition to the keys for rows. `text` is as in the task `text`."""
+    """Keys of `[corpus]`, in addition to the keys for rows. `text` has the keys of task `text`."""
 
     text: TextSettings
     share: Annotated[float, Field(gt=0, le=1)] = 1.0  # share of the characters that are exchanged
@@ -65,10 +66,11 @@ class CipherSource(RowSource):
         return self._length + (len(self.tokens) if self._one_to_one else self._length)
 
     def drawn(self, rng: np.random.Generator, rows: int, split: str, number: int) -> Part:
-        """Return `tokens`, (rows, length), enciphered, and `keys`, (rows, V), or `plain`.
+        """Return the enciphered `tokens`, of shape (rows, length), with `keys` or `plain`.
 
-        Raises LogicgenError if the split has no text or is shorter than a row, or if too few
-        characters would be exchanged.
+        `keys` has the shape (rows, number of tokens). `plain` (the plain text, for the control) has
+        the shape (rows, length). Raises LogicgenError if the split has no text or is shorter than a
+        row, or if fewer than two characters would be exchanged.
         """
         length, available = self._length, self._text.parts(split)
         if not available:
@@ -95,7 +97,7 @@ class CipherSource(RowSource):
         return {TOKENS: np.where(written < 0, any_of_them, written), PLAIN: plain}
 
     def _chosen(self, rng: np.random.Generator, rows: int) -> np.ndarray:
-        """Return the characters of each row that are exchanged, in order: (rows, n)."""
+        """Return the sorted ids of the characters that each row exchanges: (rows, characters)."""
         characters = len(self.tokens) - STAYING
         chosen = np.tile(np.arange(STAYING, len(self.tokens)), (rows, 1))
         if self._share == 1:

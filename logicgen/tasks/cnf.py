@@ -1,4 +1,4 @@
-"""Random satisfiable sets of clauses, SR(n).
+"""Random satisfiable sets of clauses over n variables, by the method SR(n) of NeuroSAT.
 
 Random clauses over n variables are added until the set is unsatisfiable. Then one literal of the
 last clause is flipped. This makes the set satisfiable: every model of the other clauses makes the
@@ -21,12 +21,13 @@ from logicgen.syntax.clauses import Clause, formula_of
 from logicgen.tasks.task import Cell, Draw, Source
 from logicgen.tokens import symbol_name
 
-# A clause has 1 + Bernoulli(LONGER) + Geometric(END) literals, where the geometric part is at least
-# 1. The mean is a little over four. Clauses of two literals are rare; they make problems easy.
+# A clause has 1 + Bernoulli(LONGER) + Geometric(END) literals, where the geometric variable is at
+# least 1. The mean is 4.2. Clauses of two literals make problems easy, so they are rare.
 LONGER = 0.7
 END = 0.4
 
-# The length of a problem is random. A cell counts if at least one problem in RARE has its length.
+# The length of a problem is random. `count` treats a cell as empty if fewer than one problem in
+# RARE has a length of the cell. The estimate uses PILOT problems.
 RARE = 50
 PILOT = 4 * RARE
 
@@ -38,7 +39,7 @@ MOST_VARIABLES = 300
 
 
 def clause_length(rng: Random) -> int:
-    """Return a random number of literals for a clause. There may be fewer variables."""
+    """Return a random number of literals for a clause. It may exceed the number of variables."""
     length = 2 + (rng.random() < LONGER)
     while rng.random() >= END:
         length += 1
@@ -46,9 +47,10 @@ def clause_length(rng: Random) -> int:
 
 
 def random_clauses(rng: Random, variables: int, longest: int = LONGEST) -> list[Clause] | None:
-    """Return a problem of SR(n). With the last clause's first literal flipped, it is unsatisfiable.
+    """Return a problem of SR(n) for n = `variables`, or None if it exceeds `longest` tokens.
 
-    Variables are drawn without repetition. Returns None if the problem exceeds `longest` tokens.
+    If the first literal of the last clause is flipped, the problem becomes unsatisfiable. The
+    variables of a clause are distinct.
     """
     numbers = range(1, variables + 1)
     model = list(numbers)
@@ -74,7 +76,11 @@ def random_clauses(rng: Random, variables: int, longest: int = LONGEST) -> list[
 
 
 def tokens_of(clause: Clause) -> int:
-    """Return the tokens that a clause adds to a formula: literals, `!`, `|`, and one `&`."""
+    """Return the number of tokens that a clause adds to a formula.
+
+    A clause adds its symbols, a `!` for each negative literal, the `|` between literals, and one
+    `&` that joins it to the other clauses.
+    """
     return 2 * len(clause) + sum(literal < 0 for literal in clause)
 
 
@@ -98,10 +104,11 @@ class CNFSource(Source):
         return Draw(formula_of(clauses, names.__getitem__), symbols)
 
     def count(self, cell: Cell) -> Mapping[int, float]:
-        """Return infinity for each number of symbols with which one problem in 50 is in the cell.
+        """Return infinity for each number of symbols that often gives a problem of the cell.
 
-        These problems are too many to be counted. Rarer problems would take too long to find, so
-        their numbers of symbols are left out.
+        "Often" means at least one random problem in `RARE`. These problems are too many to be
+        counted. Numbers of symbols that give rarer problems are left out, because drawing would
+        take too long.
         """
         symbols = self.symbols(cell)
         return {
@@ -125,7 +132,7 @@ class CNFSource(Source):
 
 @cache
 def _pilot(symbols: int) -> list[int]:
-    """Return the lengths of some problems, the same at each call."""
+    """Return the lengths in tokens of PILOT random problems. Every call gives the same lengths."""
     rng = Random(f"SR({symbols})")
     drawn = (random_clauses(rng, symbols) for _ in range(PILOT))
     return [sum(map(tokens_of, clauses)) - 1 for clauses in drawn if clauses is not None]

@@ -1,8 +1,8 @@
 """Copying with extendable vocabulary: given a string of symbols, predict the same string.
 
 It is the simplest task that shows whether a model handles symbols that it has never seen. A cell's
-`symbols` is the size of the alphabet. A string of 20 tokens cannot contain 160 different symbols,
-but its model must distinguish it from all strings over the 160 symbols.
+`symbols` is the size of the alphabet. A string may contain fewer symbols: a string of 20 tokens
+over an alphabet of 160 symbols contains at most 20 of them.
 
 Source: Işık, Cinbiş, Aydın Göl, Interchangeable Token Embeddings (ICML 2025).
 """
@@ -24,7 +24,8 @@ from logicgen.tokens import symbol_name
 
 Letters = tuple[str, ...]
 
-# Longer strings over two or more letters are not counted: they are more than 2^127.
+# Strings of more letters than this are not counted if the alphabet has two or more letters: there
+# are more than 2^127 of them.
 MANY_LETTERS = 128
 
 
@@ -59,7 +60,7 @@ class LettersSource(Source):
 
 
 class Copying(StringTask):
-    """The task of copying: a string in, the same string out."""
+    """The task of copying: the answer to a string is the same string."""
 
     name: ClassVar = "copying"
     about: ClassVar = "a string of symbols -> the same string, with symbols never seen in training"

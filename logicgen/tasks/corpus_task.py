@@ -2,10 +2,10 @@
 
 A corpus is made in parts. Each part depends only on the settings and its number. So a corpus can be
 larger than memory, and its making can be resumed after an interruption. A part consists of a few
-named arrays. `tokens` is always one of them. Its shape is:
+named arrays. The array `tokens` (token ids) is always one of them. Its shape is:
 
-- (N,) if documents are written one after another, each ended by `<end>`.
-- (N, length) if every row is a separate sequence. `<end>` fills up shorter sequences.
+- (number of tokens,) if documents follow one another, each ended by `<end>`.
+- (rows, length) if every row is a separate sequence. `<end>` fills up shorter sequences.
 """
 
 from __future__ import annotations
@@ -48,12 +48,18 @@ class RowCounts(Settings):
         return self
 
     def parts(self, split: str, length: int) -> Sequence[int]:
-        """Return the number of the first row of each part, if a row has `length` tokens."""
+        """Return, for each part of a split, the number of its first row.
+
+        length: the number of tokens in a row.
+        """
         return range(0, getattr(self, split), rows_of_part(length))
 
 
 def rows_of_part(length: int) -> int:
-    """Return the rows of a part, if a row has `length` tokens. The last part may be shorter."""
+    """Return the number of rows in a part, if a row has `length` tokens.
+
+    The last part of a split may have fewer rows.
+    """
     return max(1, PART // length)
 
 
@@ -71,11 +77,11 @@ class CorpusSource(ABC):
     facts: Mapping[str, str]
     digest: str  # a text that changes if the sources of the corpus change
     files: Mapping[str, str]  # further files of the corpus, as text by file name
-    counted = "rows"  # the unit of the first number of `extent`
+    counted = "rows"  # the things that the first number of `extent` counts
 
     @abstractmethod
     def parts(self, split: str) -> int:
-        """Return how many parts a split has."""
+        """Return the number of parts in a split."""
 
     @abstractmethod
     def part(self, split: str, number: int) -> Part:
@@ -83,7 +89,11 @@ class CorpusSource(ABC):
 
     @abstractmethod
     def extent(self) -> tuple[int, int, int]:
-        """Return the rows, the values in all arrays, and the values in the arrays of one part."""
+        """Return the size of the corpus as three numbers.
+
+        The numbers are: rows (or another unit, `counted`), values in all arrays, and values in the
+        arrays of the largest part.
+        """
 
 
 class RowSource(CorpusSource):
@@ -109,12 +119,12 @@ class RowSource(CorpusSource):
         return rows, rows * row, min(largest, rows_of_part(self._length)) * row
 
     def numbers_of_row(self) -> int:
-        """Return the number of values that all arrays have for one row."""
+        """Return the number of values that one row has in all arrays together."""
         return self._length
 
     @abstractmethod
     def drawn(self, rng: np.random.Generator, rows: int, split: str, number: int) -> Part:
-        """Return the arrays of part `number` of a split, with this number of rows."""
+        """Return the arrays of part `number` of a split; each array has `rows` rows."""
 
 
 @dataclass(frozen=True)
@@ -124,5 +134,6 @@ class CorpusTask:
     name: str  # the name in recipes
     about: str  # one line for `logicgen list tasks`
     Settings: type[Settings]  # the keys of `[corpus]`
-    # Makes the source from settings and a seed. Raises LogicgenError for an empty corpus
+    # A function that makes the source from settings and a seed. It raises LogicgenError for an
+    # empty corpus
     source: Callable[[Any, int], CorpusSource]

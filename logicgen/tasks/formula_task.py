@@ -34,9 +34,10 @@ CONNECTIVES = (
     " if; 1 is true and 0 is false."
 )
 POLISH = " The formula is written in Polish notation: each operator stands before its operands."
-"""The description of the notation in prompts, and an addition for prefix notation."""
+"""Descriptions of the notation in prompts: `CONNECTIVES` always, `POLISH` for prefix notation."""
 
-# Sums and products of weights are exact, so many digits would take time.
+# Sums and products of weights are exact. Extreme weights would make numbers with many digits, and
+# so slow computations.
 LEAST_WEIGHT, MOST_WEIGHT = 1e-9, 1e9
 Weight = Annotated[float, Field(ge=0, le=MOST_WEIGHT), AfterValidator(_sane)]
 
@@ -68,7 +69,7 @@ class FormulaSettings(Settings):
 
 
 class FormulaSource(Source):
-    """Formulas of exact length, with an exact number of symbols if a cell has one."""
+    """Random formulas of exact length, with an exact number of symbols if the cell has one."""
 
     def __init__(
         self, language: FormulaLanguage, settings: FormulaSettings, symbols: tuple[int, int]
@@ -97,7 +98,7 @@ class FormulaSource(Source):
         )
 
     def _occurring(self, cell: Cell) -> range:
-        """Return the numbers of symbols of the cell that formulas of its length can have."""
+        """Return the numbers of symbols that the cell allows and its formulas can contain."""
         symbols = self.symbols(cell)
         return range(symbols.start, min(symbols.stop, most_symbols(cell.length) + 1))
 
@@ -108,7 +109,7 @@ class FormulaSource(Source):
 
 
 class FormulaTask(Task):
-    """A task whose problems are formulas of the grammar `logic`, answered by a solver."""
+    """A task whose problems are formulas of the grammar `logic`. A solver finds the answers."""
 
     distinct: ClassVar = "alpha"
     solver: ClassVar[str]
@@ -132,9 +133,11 @@ class FormulaTask(Task):
         return self._solver(solver, problem).solve(problem)
 
     def check(self, problem: Formula, answer: Any, solver: str | None = None) -> Verdict:
-        """Return `correct` if every word (or total assignment) of the answer satisfies the formula.
+        """Return the verdict on an answer to a formula.
 
-        An answer without words is `invalid`. The answer `unsat` is checked by solving the problem.
+        An answer allows words (in propositional logic, total assignments). It is `correct` if all
+        of them satisfy the formula, and `invalid` if it allows no word. The answer `unsat` is
+        checked by solving the problem.
         """
         chosen = self._solver(solver, problem)
         if isinstance(answer, NoAnswer):
@@ -182,31 +185,40 @@ class FormulaTask(Task):
         )
 
     def _falsifying(self, problem: Formula, answer: Any) -> Word | None:
-        """Return a word of the answer that falsifies a conjunct; try the conjuncts in order."""
+        """Return a word that the answer allows and that falsifies a conjunct of the problem.
+
+        The conjuncts are tried in order. Returns None if no word is found.
+        """
         words = (self._falsifying_word(part, answer) for part in operands_of("&", problem))
         return next((word for word in words if word is not None), None)
 
     @abstractmethod
     def _contradiction(self, answer: Any) -> str:
-        """Return why an answer is contradictory."""
+        """Return a sentence that explains why an answer is contradictory."""
 
     @abstractmethod
     def _counterexample(self, problem: Formula, answer: Any) -> Any:
-        """Return a part of an answer that falsifies a formula; None if no part is found."""
+        """Return an assignment or a trace that agrees with the answer and falsifies a formula.
+
+        Returns None if the search finds no counterexample.
+        """
 
     @abstractmethod
     def _falsifying_word(self, problem: Formula, answer: Any) -> Word | None:
-        """Return a word of an answer that falsifies a formula; None if the search finds no word.
+        """Return a word that the answer allows and that falsifies a formula.
 
-        The word gives each symbol a value.
+        Returns None if the search finds no word.
         """
 
     def _any_word(self, answer: Any) -> Word | None:
-        """Return a word of a right answer, or None if `_truth` describes the answer better."""
+        """Return a word that a right answer allows, or None if `_truth` explains the answer."""
         return None
 
     def _truth(self, problem: Formula, answer: Any) -> tuple[str, ...]:
-        """Return the truth values of subformulas under a right answer, in prefix order."""
+        """Return the truth value (`1`, `0` or `?`) of each subformula under a right answer.
+
+        The subformulas are in prefix order. The result is () if they are not computed.
+        """
         return ()
 
     @property
@@ -221,7 +233,7 @@ class FormulaTask(Task):
         return self.formulas.arity
 
     def read_problem(self, text: str) -> Formula:
-        """Return the formula of a text: infix, also with Unicode operators, or prefix."""
+        """Parse a formula in infix notation (also with Unicode operators) or prefix notation."""
         return self.formulas.read_either(plain(text))
 
     def show_problem(self, problem: Formula) -> str:

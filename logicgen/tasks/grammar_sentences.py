@@ -24,8 +24,9 @@ from logicgen.tokens import END, Tokens
 
 GRAMMAR = "grammar.toml"
 
-# Limits of a random grammar. Its file takes about 20 bytes for each weight. The file of its
-# automaton takes about 70 bytes for each transition, from a unit by a word to a unit below.
+# Limits of a random grammar. A weight takes about 20 bytes in the grammar's file. A transition
+# takes about 70 bytes in the automaton's file. Each transition leads from a nonterminal ("unit")
+# of a layer, by a word, to a nonterminal of a lower layer.
 MOST_WEIGHTS = 10_000_000
 MOST_TRANSITIONS = 500_000
 
@@ -41,7 +42,7 @@ class GrammarSentencesSettings(RowCounts):
     layers: Annotated[int, Field(ge=1, le=1_000)] | None = None
     concentration: Annotated[float, Field(ge=1e-9, le=1e9)] = 1.0
     own_words: bool = False
-    # Number of the grammar among those that these keys can produce
+    # The seed of the random grammar: another number gives another grammar
     draw: Annotated[int, Field(ge=0)] = 0
 
     @model_validator(mode="after")
@@ -64,7 +65,8 @@ class GrammarSentencesSettings(RowCounts):
             raise ValueError(
                 f"words x width x layers is more than {MOST_WEIGHTS:,}: lower one of them"
             )
-        said = words if self.own_words else words * width  # pairs of a unit of a layer and a word
+        # pairs of a nonterminal ("unit") of one layer and a word that it can produce
+        said = words if self.own_words else words * width
         if (transitions := said * (width * (layers - 1) + 1)) > MOST_TRANSITIONS:
             raise ValueError(
                 f"words, width and layers make an automaton of {transitions:,} transitions;"
@@ -72,7 +74,10 @@ class GrammarSentencesSettings(RowCounts):
             )
 
     def made(self) -> Grammar:
-        """Return the grammar, read or drawn. Raises LogicgenError if it is not a grammar."""
+        """Return the grammar of the recipe or of the file, or a random grammar.
+
+        Raises LogicgenError if the tables of the recipe or of the file are not a grammar.
+        """
         if self.grammar is not None:
             return make_grammar(self.grammar, "corpus.grammar")
         if self.file is not None:
@@ -91,14 +96,14 @@ class GrammarSentencesSettings(RowCounts):
 
 
 class GrammarSentencesSource(RowSource):
-    """Sentences drawn independently."""
+    """A corpus of independent random sentences of one grammar."""
 
     def __init__(self, settings: GrammarSentencesSettings, seed: int) -> None:
         self._grammar = settings.made()
         super().__init__(settings, self._grammar.positions + 1, seed)
         words = [word for word in self._grammar.words if word != END]
         self.tokens = Tokens("names", [END, START, *words])
-        # The token of each word of the grammar
+        # By number of a word in the grammar: the id of its token
         self._ids = np.array([self.tokens.id(word) for word in self._grammar.words])
         self.facts = {}
         self.files = {
@@ -108,7 +113,10 @@ class GrammarSentencesSource(RowSource):
         self.digest = text_sha256(self.files[GRAMMAR])
 
     def drawn(self, rng: np.random.Generator, rows: int, split: str, number: int) -> Part:
-        """Return `tokens`, (rows, P + 1), for sentences of up to P words."""
+        """Return the array `tokens` of token ids: `<start>` and one sentence in each row.
+
+        Its shape is (rows, 1 + the most words of a sentence).
+        """
         words = self._ids[self._grammar.sample(rng, rows)]
         return {TOKENS: np.insert(words, 0, self.tokens.id(START), axis=1)}
 

@@ -1,11 +1,12 @@
-"""Judge one item: read a problem and an answer, solve, check and explain.
+"""Judge one item (a problem and an answer): parse, solve, check and explain it.
 
     decide = judge("propositional", Wants())
     decide(Item("a | b", "a=1")).verdict  # correct
 
-The function is called here or, as the setup of a pool (`processes/pool.py`), in worker processes.
-A pool has limits in seconds and bytes, which depend on the machine. An effort does not: it limits
-the steps of each call of a solver. An effort is used if the verdicts decide the contents of a file.
+The function `decide` runs in this process or in the worker processes of a pool
+(`processes/pool.py`). A pool limits seconds and bytes, so its verdicts depend on the machine. An
+effort limits the steps of each call of a solver, so its verdicts are the same on every machine. An
+effort is used if the verdicts decide the contents of a file.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from logicgen.solvers import Solution, Status, Verdict
 from logicgen.tasks import Task, fitting_solver, load_task
 from logicgen.tasks.task import Explanation
 
-# A judge caches this number of problems, because a data set or a model often repeats a problem.
+# A judge caches this number of parsed problems, because data sets often repeat a problem.
 REMEMBERED = 16
 
 
@@ -49,11 +50,12 @@ class Wants:
     """The findings that a judge has to return, and how it computes them.
 
     Attributes:
-        verdict: on the answer of the item.
-        solution: the canonical answer to the problem.
-        shown: the answer in infix notation. Without a verdict this is the canonical answer.
-        reason: why an answer is not right.
-        explanation: the parts of an answer's explanation on a page, with the reason.
+        verdict: whether to return the verdict on the item's answer.
+        solution: whether to return the canonical answer to the problem.
+        shown: whether to return the answer in infix notation. Without a verdict this is the
+            canonical answer.
+        reason: whether to return why an answer is not right.
+        explanation: whether to return the explanation of an answer, which contains the reason.
         prefix: items are in prefix notation, as in data sets; otherwise in any notation.
         effort: steps after which a solver gives up. None is no limit.
     """
@@ -72,10 +74,10 @@ class Finding(NamedTuple):
     """The findings about an item; see `Wants`.
 
     Attributes:
-        verdict: `unknown` also if no verdict is wanted.
+        verdict: the verdict on the answer; `unknown` if no verdict is wanted.
         reason: why the answer is not right, does not parse, or why its verdict is unknown.
-        picture: the answer drawn for a person; part of the explanation.
-        error: the error of a problem that does not parse. There are no other findings then.
+        picture: a drawing of the answer on several lines; part of the explanation.
+        error: the error of a problem that does not parse. The other findings are then empty.
     """
 
     verdict: Verdict = _UNKNOWN
@@ -88,10 +90,10 @@ class Finding(NamedTuple):
 
 
 def judge(task: str | Task, wants: Wants) -> Callable[[Item], Finding]:
-    """Return the function that judges an item.
+    """Return a function that judges an item.
 
-    Raises LogicgenError for an unknown task, or a solver that does not fit it. The function
-    raises the errors of the solver.
+    Raises LogicgenError for an unknown task, or a solver that does not fit the task. The returned
+    function raises the errors of the solver.
     """
     chosen = load_task(task) if isinstance(task, str) else task
     fitting_solver(chosen.name, wants.solver)
@@ -132,7 +134,11 @@ def check(
     expected: str | None = None,
     verdict: Verdict | None = None,
 ) -> Finding:
-    """Return the findings about an answer to a problem, both values of the task."""
+    """Return the findings about an answer to a problem.
+
+    The problem and the answer are values of the task, not texts. For `expected` and `verdict` see
+    `Item`.
+    """
     solution = task.solve(problem, wants.solver) if wants.solution else None
     if verdict is None:
         verdict = task.check(problem, answer, wants.solver)
@@ -155,7 +161,7 @@ def check(
 
 
 def finding_of(result: Finding | Failure) -> Finding:
-    """Return the finding of a pool about an item: `unknown` with a reason if it hit a limit.
+    """Return the finding that a pool computed; its verdict is `unknown` if the pool hit a limit.
 
     Raises the error of a problem that does not parse.
     """
@@ -168,9 +174,10 @@ def finding_of(result: Finding | Failure) -> Finding:
 
 
 def solve(task: str, problem: str, solver: str | None, seconds: float | None) -> Solution:
-    """Return the canonical answer to a problem; `unknown` if reading and solving take longer.
+    """Return the solution of a problem, with the canonical answer.
 
-    Raises LogicgenError for an unknown task or solver, FormatError for an unreadable problem.
+    The status is `unknown` if parsing and solving take longer than `seconds`. Raises LogicgenError
+    for an unknown task or solver, FormatError for a problem that does not parse.
     """
     wants = Wants(verdict=False, solution=True, solver=solver)
     solution = _judge_within(task, wants, Item(problem), seconds).solution
@@ -181,16 +188,17 @@ def solve(task: str, problem: str, solver: str | None, seconds: float | None) ->
 def verify(
     task: str, problem: str, answer: str, solver: str | None, seconds: float | None
 ) -> tuple[Verdict, str]:
-    """Return the verdict on an answer, and the reason if it does not parse or hit a limit.
+    """Return the verdict on an answer and a reason.
 
-    Raises the same errors as `solve`. An answer raises no error.
+    The reason is empty unless the answer does not parse or a limit was reached. Raises the same
+    errors as `solve`. A faulty answer raises no error.
     """
     found = _judge_within(task, Wants(solver=solver), Item(problem, answer), seconds)
     return found.verdict, found.reason
 
 
 def _judge_within(task: str, wants: Wants, item: Item, seconds: float | None) -> Finding:
-    """Judge an item here or, if there is a limit, in a worker."""
+    """Judge an item in this process or, if `seconds` is given, in a worker process."""
     decide = judge(task, wants)  # raise errors in this process, not in a worker
     if seconds is None:
         return finding_of(decide(item))

@@ -32,7 +32,7 @@ Row = dict[str, Any]
 def read_lines(source: str) -> Iterator[str]:
     """Return the lines of a file; `-` is standard input.
 
-    A line that is longer than `LONGEST` is cut a little after it.
+    A line of more than 4 * `LONGEST` bytes is cut there; `fields_of` then refuses it as too long.
     Raises LogicgenError for a file that cannot be read, is not UTF-8, or has no line breaks.
     """
     with reading(source):
@@ -61,7 +61,7 @@ def read_lines(source: str) -> Iterator[str]:
 
 def _decoded(line: bytes, source: str, number: int, cut: bool) -> str:
     try:
-        if cut:  # perhaps within a character
+        if cut:  # the cut may have split a character; drop the incomplete character
             return line.decode("utf-8", "ignore")
         text = line.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:
@@ -73,9 +73,10 @@ def _decoded(line: bytes, source: str, number: int, cut: bool) -> str:
 def solve_lines(
     task: str, lines: Iterable[str], solver: str | None, workers: int, limits: Limits
 ) -> Iterator[Row]:
-    """Yield each line's problem (plain, or JSON with `problem`) with `status` and `witness`.
+    """Solve the problem of each line; yield its fields with `status` and `witness`.
 
-    Adds a `reason` if it is known. Reading counts under the limits, too.
+    A line is a problem, or a JSON object with the key `problem`. A row also has a `reason` if it
+    is known. The limits apply to parsing and solving together.
     Raises LogicgenError for an unknown task or solver.
     """
     return _mapped(task, lines, solver, False, workers, limits)
@@ -84,10 +85,11 @@ def solve_lines(
 def verify_lines(
     task: str, lines: Iterable[str], solver: str | None, workers: int, limits: Limits
 ) -> Iterator[Row]:
-    """Yield the fields of each JSON line with `problem` and `answer`, and its `verdict`.
+    """Verify the answer of each line; yield the fields of the line with its `verdict`.
 
-    The verdict is `error` if the line is not such JSON or its problem does not parse, and `invalid`
-    if its answer does not parse. Adds a `reason` if it is known. Reading counts under the limits.
+    A line is a JSON object with the keys `problem` and `answer`. For any other line, and if the
+    problem does not parse, the verdict is `error`. If the answer does not parse, it is `invalid`. A
+    row also has a `reason` if it is known. The limits apply to parsing and checking together.
     Raises LogicgenError for an unknown task or solver.
     """
     return _mapped(task, lines, solver, True, workers, limits)
@@ -153,7 +155,7 @@ def _undecided(verify: bool, status: str, reason: str) -> Row:
 
 
 def unread(line: str) -> Row:
-    """Return the row of a line that cannot be read: the line, or the beginning of a long line."""
+    """Return the row of a line without fields: its text (shortened if too long) as `problem`."""
     return {"problem": line if len(line) <= LONGEST else f"{line[:80]}..."}
 
 
@@ -166,7 +168,7 @@ def _readable(line: str) -> Row:
 
 
 def fields_of(line: str, json_only: bool = False) -> Row:
-    """Return the fields of a JSON line, or of a plain line.
+    """Return the fields of a JSON line; a line that is not JSON is the field `problem`.
 
     Raises LogicgenError for a line that is not strict JSON (`NaN` is not), is too long, or is
     nested too deeply.
@@ -186,7 +188,7 @@ def fields_of(line: str, json_only: bool = False) -> Row:
 
 
 def text_of(row: Row, key: str) -> str:
-    """Return the text of a key. Raises LogicgenError if it is missing or not a text."""
+    """Return the text of a row's key. Raises LogicgenError if it is missing or not a text."""
     value = row.get(key)
     if not isinstance(value, str):
         raise LogicgenError(f"key {key!r} is missing" if value is None else f"{key} is not a text")

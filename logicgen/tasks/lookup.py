@@ -26,8 +26,8 @@ from logicgen.tasks.string_task import DeterminedSettings, DeterminedSource, Det
 from logicgen.tasks.task import Cell, Difficulty, Draw, Positive, Wording
 from logicgen.tokens import symbol_name
 
-# The most problems, and the most pairs of a problem, that are counted. Two keys alone can be shown
-# in 2^63 ways by 64 pairs.
+# Above MANY problems, or MANY_PAIRS pairs in a problem, `count` returns infinity. With two keys
+# alone, 64 pairs can show them in 2^63 orders.
 MANY = 10**15
 MANY_PAIRS = 64
 
@@ -46,7 +46,7 @@ class LookupProblem:
 
     @classmethod
     def of_tokens(cls, tokens: list[str]) -> LookupProblem:
-        """Return the problem of tokens such as `a -> b c -> d c ->`."""
+        """Parse the tokens of a problem such as `a -> b c -> d c ->`."""
         pairs, place = [], 0
         while place + 2 < len(tokens) and tokens[place + 1] == "->":
             pairs.append((tokens[place], tokens[place + 2]))
@@ -57,9 +57,9 @@ class LookupProblem:
 class LookupSettings(DeterminedSettings):
     """Keys of `[problem]`."""
 
-    # The most different keys in a problem; as many as fit if not given
+    # The most different keys in a problem; if not given, only the number of symbols limits them
     keys: Positive | None = None
-    # The most different values in a problem; as many as fit if not given
+    # The most different values in a problem; if not given, only the number of symbols limits them
     values: Positive | None = None
     overlap: bool = False  # whether a symbol may be a key and a value in one problem
     repeat: bool = True  # whether a key may be shown several times, with the same value each time
@@ -82,9 +82,10 @@ class LookupSettings(DeterminedSettings):
 
 
 class LookupSource(DeterminedSource):
-    """Pairs with keys and values drawn by frequency, and queries drawn from the keys.
+    """Problems with random pairs of keys and values, and with queries drawn from the shown keys.
 
-    The first `keys` different symbols drawn as keys are the problem's keys. Values work alike.
+    Keys and values are drawn by the frequencies of symbols. When `keys` different keys are drawn,
+    all further keys are drawn from these. `values` limits the values in the same way.
     """
 
     step = 3
@@ -137,14 +138,17 @@ class LookupSource(DeterminedSource):
         return found
 
     def _sizes(self, cell: Cell) -> Iterator[tuple[int, int]]:
-        """Yield the numbers of pairs and of different keys that problems of a cell can have."""
+        """Yield each possible (number of pairs, number of different keys) of a cell's problems."""
         most = self.symbols(cell)[-1]
         for pairs in self.examples(cell):
             if self._room(pairs) <= most:
                 yield from ((pairs, keys) for keys in self._different_keys(pairs, most))
 
     def _few(self, keys: int, most: int) -> bool:
-        """Return whether few problems have these numbers of keys and values, for any pairs."""
+        """Return whether there are few problems with `keys` keys over `most` symbols.
+
+        This holds for any number of pairs, because keys or values leave almost no choice.
+        """
         settings = self._settings
         if settings.repeat:
             return keys == 1
@@ -177,7 +181,11 @@ class LookupSource(DeterminedSource):
                         yield self._draw(shown, dict(enumerate(values)), list(asked), symbols)
 
     def _values(self, keys: int, most: int) -> Iterator[list[int]]:
-        """Yield the values of the keys: keys, or further symbols in order of occurrence."""
+        """Yield each assignment of values to keys, as a list of symbol numbers by key.
+
+        A value is itself a key (if `overlap` allows it), or a further symbol. Further symbols are
+        numbered from `keys` in order of first occurrence.
+        """
         old = range(keys if self._settings.overlap else 0)
         pending: list[tuple[list[int], int]] = [([], keys)]
         while pending:
@@ -233,7 +241,7 @@ def _some(count: int, thing: str) -> str:
 
 
 class Lookup(DeterminedTask):
-    """The task of look-up: the problem is pairs and keys, the answer is the values of the keys."""
+    """The task of look-up: a problem has pairs and queried keys; the answer is the keys' values."""
 
     name: ClassVar = "lookup"
     about: ClassVar = "pairs of a key and a value, then keys -> the values of these keys"
@@ -259,7 +267,7 @@ class Lookup(DeterminedTask):
         return len(problem.queries)
 
     def solve(self, problem: LookupProblem, solver: str | None = None) -> Solution:
-        """Return the values of the queried keys, or why they are not determined."""
+        """Return the values of the queried keys, or an `unsat` solution with the reason."""
         mapping: dict[str, str] = {}
         for key, value in problem.pairs:
             if mapping.setdefault(key, value) != value:
@@ -272,7 +280,10 @@ class Lookup(DeterminedTask):
         return Solution.sat(tuple(mapping[key] for key in problem.queries))
 
     def deciding(self, problem: LookupProblem) -> tuple[tuple[int, ...], ...]:
-        """Return, for each queried key, its token and all pairs that show it; see `StringTask`."""
+        """Return, for each queried key, the numbers of the tokens that decide its value.
+
+        These are the tokens of all pairs that show the key, and the queried key itself.
+        """
         if self.solve(problem).witness is None:
             return ()
         shown: dict[str, list[int]] = {}

@@ -41,8 +41,8 @@ class LTLSettings(FormulaSettings):
     # `random` formulas, by `operators` and `distribution`; or conjunctions of the published
     # specification `patterns`, over the core operators
     source: Literal["random", "patterns"] = "random"
-    # The order of several literals at a position of a trace: `left` writes `& & a b c`, `right`
-    # writes `& a & b c`, for which a model need not count the literals in advance
+    # The nesting of several literals at a position of a trace: `left` writes `& & a b c`, `right`
+    # writes `& a & b c`. With `right`, a model need not count the literals in advance
     conjunctions: Literal["left", "right"] = "left"
     # Weight of each operator, and of each constant that may occur
     operators: dict[str, Weight] = Field(
@@ -119,7 +119,7 @@ class LTL(FormulaTask):
         return trace_language()
 
     def read_answer(self, text: str) -> Trace | NoAnswer:
-        """Return the answer of a text: `unsat`, `0`, or a trace in any notation."""
+        """Parse an answer: `unsat`, `0` (unsatisfiable), or a trace in any notation."""
         none = says_none(text) or text.strip() == NO_ANSWER.prefix
         return NO_ANSWER if none else Trace.read_either(plain(text))
 
