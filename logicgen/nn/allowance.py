@@ -8,14 +8,14 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-# Functions that make tensors. The size is their first arguments or the keyword `size`.
+# Functions that make tensors. They take the size as positional arguments or as keyword `size`.
 _MAKERS = {torch.empty, torch.zeros, torch.ones, torch.rand, torch.randn}
 
 
 class Allowance(TorchFunctionMode):
-    """A context in which all new tensors together may have at most `most` numbers.
+    """A context in which all new tensors together may have at most `most` elements.
 
-    A tensor that exceeds the limit is not made: ValueError is raised instead.
+    Raises ValueError instead of making a tensor that exceeds this limit.
     """
 
     def __init__(self, most: int) -> None:

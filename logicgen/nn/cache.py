@@ -1,18 +1,20 @@
 """A continuous cache: predicts the tokens that followed earlier positions with similar features.
 
-The logits of a lexinvariant model are products of its features with the rows of tokens. Such logits
-can express that one token is likely, but hardly that two tokens are likely at a ratio of 3 to 1 and
-all other tokens unlikely. With the cache they can. Position t attends to earlier positions i by
-their features. The attention weight of position i is added to the probability of the next token
-x(i + 1):
+A lexinvariant model has no stable embedding of a token: each sequence draws new embedding rows
+(`token_rows.py`). Its logits are products of its features with these rows. Such logits can express
+that one token is likely, but hardly that two tokens are likely at a ratio of 3 to 1 and all other
+tokens unlikely. A model with the cache can express this ratio. Position t attends to earlier
+positions i by their features. The attention weight of position i is added to the probability of the
+next token x(i + 1):
 
     p(w) = (1 - g) softmax(features . rows)(w) + g sum over i < t of a(t, i) [x(i + 1) = w]
 
-The share g is learned. No parameter belongs to a token. Source: Grave, Joulin, Usunier, Improving
-Neural Language Models with a Continuous Cache (ICLR 2017). Here queries, keys and g are trained,
-too.
+Here p(w) is the probability that token w is next, a(t, i) is the attention weight, and g is the
+learned share of the cache. No parameter belongs to a token. Source: Grave, Joulin, Usunier,
+Improving Neural Language Models with a Continuous Cache (ICLR 2017). Here queries, keys and g are
+trained, too.
 
-Shapes: B sequences, T tokens, V tokens in all.
+Shapes: B sequences, T positions of a sequence, V tokens of the vocabulary.
 """
 
 from __future__ import annotations
@@ -37,7 +39,9 @@ class Cache(nn.Module):
         self.share = nn.Linear(width, 1)
 
     def forward(self, features: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return a (B, T, T), log g (B, T) and log (1 - g) (B, T) for features (B, T, width).
+        """Return attention weights (B, T, T), log g (B, T) and log (1 - g) (B, T).
+
+        features: (B, T, width).
 
         The first position has no earlier positions: its attention weights and its share g are 0.
         """
@@ -54,9 +58,9 @@ class Cache(nn.Module):
         )
 
     def chosen(self, chosen: Tensor, features: Tensor, next_: Tensor, targets: Tensor) -> Tensor:
-        """Return the log-probabilities of (B, T) targets in the mixture.
+        """Return the log-probabilities (B, T) of target tokens in the mixture of model and cache.
 
-        chosen: (B, T), the log-probabilities without the cache.
+        chosen: (B, T), the log-probabilities of the targets without the cache.
         next_: (B, T), the token after each position.
         """
         weights, share, rest = self(features)
@@ -66,9 +70,9 @@ class Cache(nn.Module):
         return mixed.masked_fill(targets == NOTHING, 0.0)
 
     def log_probabilities(self, logs: Tensor, features: Tensor, next_: Tensor) -> Tensor:
-        """Return the log-probabilities of the mixture, (B, T, V).
+        """Return the log-probabilities of all tokens in the mixture of model and cache, (B, T, V).
 
-        logs: the log-probabilities without the cache.
+        logs: (B, T, V), the log-probabilities without the cache.
         """
         weights, share, rest = self(features)
         follows = F.one_hot(next_.clamp(min=0), logs.shape[2]).to(weights)
@@ -77,11 +81,13 @@ class Cache(nn.Module):
         return torch.logaddexp(rest[..., None] + logs, share[..., None] + copied.log())
 
     def reader(self) -> Callable[[Tensor, Tensor, Tensor, Tensor | None], Tensor]:
-        """Return a function that mixes the predictions of texts that are read in parts.
+        """Return a function that adds the cache to predictions for texts that are read in parts.
 
+        Its arguments:
         logs: (B, V), the log-probabilities without the cache.
         features, new: (B, T, width) and (B, T), the features and the ids of the new tokens.
-        of: (B,), the texts that they continue (see `generation.Reader`).
+        of: (B,), the numbers of the earlier texts that the new tokens continue (see
+            `generation.Reader`).
         """
         keys: list[Tensor] = []
         tokens: list[Tensor] = []

@@ -1,8 +1,11 @@
-"""Canonical naming of symbols: numbered in order of first occurrence, in every problem.
+"""Canonical naming: number the symbols of each problem in order of first occurrence.
 
-All renamings of a problem become the same tensor, so any network treats alpha-equivalent problems
-alike. The original names are restored in its answer. So renaming a problem renames the answer in
-the same way.
+All renamings of a problem become the same tensor, so any network gives alpha-equivalent problems
+the same answer. Afterwards the original names are restored in the answer. So renaming a problem
+renames the answer in the same way.
+
+Shapes: B problems, S tokens of a problem. Ids below `fixed` are fixed tokens, such as operators; id
+`fixed` + k is symbol k.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ class Naming(NamedTuple):
 
 
 def first_occurrence(problems: Tensor, fixed: int, symbols: int) -> Naming:
-    """Return the naming by first occurrence in (B, S) ids; absent symbols come last."""
+    """Return the naming by first occurrence in (B, S) ids; absent symbols get the last numbers."""
     batch, length = problems.shape
     # Fixed tokens use an extra last column, which is removed afterwards.
     column = torch.where(problems >= fixed, problems - fixed, symbols)
@@ -34,7 +37,7 @@ def first_occurrence(problems: Tensor, fixed: int, symbols: int) -> Naming:
 
 
 def alpha_class(ids: Sequence[int], fixed: int) -> tuple[int, ...]:
-    """Return ids with symbols numbered in order of first occurrence: equal for all renamings."""
+    """Number the symbols of ids in order of first occurrence. Renamings give the same result."""
     numbers: dict[int, int] = {}
     return tuple(
         fixed + numbers.setdefault(token, len(numbers)) if token >= fixed else token
@@ -43,7 +46,7 @@ def alpha_class(ids: Sequence[int], fixed: int) -> tuple[int, ...]:
 
 
 def rename(ids: Tensor, names: Tensor, fixed: int) -> Tensor:
-    """Return (B, ...) ids in which symbol k of row b becomes `names[b, k]`; fixed tokens stay."""
+    """Replace symbol k of row b of (B, ...) ids by symbol `names[b, k]`; fixed tokens stay."""
     flat = ids.flatten(1)
     symbol = flat >= fixed
     renamed = names.gather(1, torch.where(symbol, flat - fixed, 0)) if names.shape[1] else flat

@@ -1,4 +1,4 @@
-"""Decoding: from a network's logits to answers, in batches, with a cache, optionally in a grammar.
+"""Decoding: write answers token by token, from a network's logits, optionally in a grammar.
 
     BeamSearch(beams=1)       greedy: the most probable token after each prefix
     BeamSearch(beams=3)       the most probable answers, by length-normalized log-probability
@@ -7,9 +7,11 @@
 
 `decode` is the loop for all methods. It steps the network, excludes the tokens that the grammar or
 the length budget forbids, and drops problems that are done. A decoding method only chooses the
-next tokens. With several matrices (draws of random rows) every step averages probabilities.
+next tokens. With several embedding matrices (draws of random rows) every step averages their
+probabilities.
 
-Shapes: B problems, K hypotheses (unfinished answers) for each, V logits, F fixed tokens,
+Shapes: B problems, S tokens of a problem, K hypotheses (unfinished answers) for each problem,
+N answers to return for each problem, V logits, F fixed tokens (all tokens except symbols),
 T = max_length + 1.
 """
 
@@ -42,10 +44,10 @@ class DecoderMemory(Protocol):
     """The state that a network keeps for its problems and hypotheses, one row per hypothesis."""
 
     def select(self, rows: Tensor) -> None:
-        """Continue from the hypotheses in `rows` (B', K'). Each line belongs to a problem.
+        """Keep the hypotheses with the numbers in `rows` (B', K'), and drop all others.
 
-        Problems keep their order. Problems without a line are dropped. The next step has B' K'
-        rows.
+        Each row of `rows` belongs to one problem, in the order of problems. Problems without a row
+        are dropped. B' and K' are the new numbers of problems and of hypotheses for each problem.
         """
 
 
@@ -59,12 +61,12 @@ class Network(Protocol[MemoryT]):
         """Read padded problems (B, S) and return a memory with one empty hypothesis for each."""
 
     def step(self, matrix: Tensor, tokens: Tensor, memory: MemoryT) -> Tensor:
-        """Return the logits (R, V) of the token after `tokens` (R, 1), one for each memory row."""
+        """Return the logits (B K, V) of the token after `tokens` (B K, 1), the last tokens."""
 
 
 @dataclass(frozen=True)
 class GrammarMask:
-    """A finite automaton over tokens; state 0 is the start."""
+    """A finite automaton that accepts the allowed answers; state 0 is the start."""
 
     # int64 (states, F + 1), the next state for each fixed token, then one column for all symbols;
     # -1 where the token is not allowed
@@ -82,9 +84,9 @@ class BeamSearch:
     ((5 + n) / 6) ** length_normalization. Source: Wu et al., "Google's Neural Machine Translation
     System" (2016); 3 beams and 1.0 in Hahn et al. (ICLR 2021).
 
-    Each step keeps the `beams` most probable prefixes. An answer counts as found if its `<end>` is
-    among the `beams` most probable continuations. A problem is done when `beams` answers are found,
-    or when no prefix can lead to a better answer.
+    Each step keeps the `beams` most probable prefixes. A finished answer is kept only if its
+    `<end>` is among the `beams` most probable continuations. A problem is done when `beams` answers
+    are kept, or when no prefix can lead to a better answer.
     """
 
     beams: int = 1
@@ -105,7 +107,7 @@ GREEDY = BeamSearch()
 
 
 class DecodedAnswers(NamedTuple):
-    """Decoded answers."""
+    """The answers to a batch of problems, and their scores."""
 
     # (B, N, T), N answers for each problem, best first or in the order in which they were drawn,
     # `<end>` included and padded after it
@@ -136,7 +138,7 @@ def decode(
     Forbidden tokens get probability 0. A beam search does not renormalize the probabilities of the
     other tokens, so answers are ranked by the probability that the network gives them.
 
-    matrices: if there are several, their probabilities are averaged at every step.
+    matrices: embedding matrices. The probabilities of all matrices are averaged at every step.
     scale: factor of the logits before the softmax (AdaCos is trained with such a scale).
     never: ids that the softmax excludes, as in training.
 
@@ -170,7 +172,7 @@ def decode(
 def _method(
     decoding: Decoding, problems: Tensor, vocabulary: Vocabulary, max_length: int
 ) -> _Beams | Draws | DifferentDraws:
-    """Return the object that chooses the next tokens."""
+    """Return the object that chooses the next tokens for a decoding method."""
     if isinstance(decoding, BeamSearch):
         return _Beams(decoding, problems, vocabulary, max_length)
     kind = Draws if decoding.answers == 1 else DifferentDraws
@@ -276,10 +278,10 @@ class _Beams:
         self.done = torch.zeros(batch, dtype=torch.bool, device=device)  # (B,)
 
     def choose(self, log_probabilities: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the prefixes to continue and their next tokens, (B, K) each, from (B, K, V)."""
+        """Choose from (B, K, V); return the prefixes to continue and their next tokens, (B, K)."""
         beams, rows = self.search.beams, log_probabilities.shape[-1]
         candidates = (self.alive[..., None] + log_probabilities).flatten(1)  # (B, K V)
-        # Each prefix has one continuation that ends it, so at least half of these do not end.
+        # Each prefix has one continuation that ends it, so at least half of the candidates go on.
         scores, place = candidates.topk(min(2 * beams, candidates.shape[1]))  # (B, C)
         parents, tokens = place // rows, place % rows
         prefixes = torch.cat([rows_of(self.tokens, parents), tokens[..., None]], dim=2)
@@ -316,7 +318,9 @@ class _Beams:
         answers = self.answers[:, :wanted].masked_fill(empty[..., None], self.pad)
         if self.tokens.shape[2] == self.room:
             ended = (~empty).sum(dim=1, keepdim=True)  # (B, 1)
-            number = torch.arange(wanted, device=ended.device) - ended  # (B, N), of the unended
+            number = (
+                torch.arange(wanted, device=ended.device) - ended
+            )  # (B, N), number of the unfinished prefix
             alive = F.pad(self.alive, (0, wanted), value=-math.inf)
             there = (number >= 0) & (alive.gather(1, number.clamp(min=0)) > -math.inf)
             unended = rows_of(F.pad(self.tokens, (0, 0, 0, wanted)), number.clamp(min=0))

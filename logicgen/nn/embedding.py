@@ -1,11 +1,13 @@
 """Embeddings for a vocabulary that can grow: one matrix for inputs and outputs.
 
-An embedding makes one matrix (F + symbols, width) for each forward pass: a row for each fixed
-token, then a row for each symbol. The Transformer uses it for encoder inputs, decoder inputs and
-the output projection (weight tying). The methods differ only in the rows of symbols:
+An embedding makes one matrix (F + symbols, width) for each forward pass. It has a row for each
+fixed token (such as an operator), then a row for each symbol (such as a variable). The Transformer
+uses it for encoder inputs, decoder inputs and the output projection (weight tying). The methods
+differ
+only in the rows of symbols:
 
     method            rows of symbols
-    learned           one trained row each; further symbols get untrained rows
+    learned           one trained row for each; symbols beyond the maximum get untrained rows
     alpha-renaming    trained rows for a fixed maximum, shuffled at each call
     interchangeable   a shared trained part and a random part, which distinguishes symbols
     symbol-invariant  two trained rows, "this one" and "some other one": `symbol_invariant.py`
@@ -16,10 +18,10 @@ embedding seed.
 
 Rows have a norm of about 1, also without normalization. The Transformer scales its inputs.
 
-Random parts must differ between symbols, so their functions never repeat a vector within a set.
-Each function has the arguments `(sets, count, width, generator)` and returns a float tensor (sets,
-count, width) on the CPU, where a `torch.Generator` gives the same numbers on every machine. The
-sets are independent.
+Random parts must differ between symbols, so the functions that draw them never repeat a vector
+within a set, the vectors of one matrix. Each function has the arguments `(sets, count, width,
+generator)` and returns a float tensor (sets, count, width) on the CPU, where a `torch.Generator`
+gives the same numbers on every machine. The sets are independent.
 
 Source of all random parts except `orthogonal_corners`: Işık, Cinbiş, Aydın Göl, "Interchangeable
 Token Embeddings for Extendable Vocabulary and Alpha-Equivalence" (ICML 2025).
@@ -35,10 +37,10 @@ from torch import Generator, Tensor, nn
 
 from logicgen.errors import LogicgenError
 
-# By base, the number of leading columns that are drawn as one number without repetition: the number
-# of digits in an int64. Further columns are drawn independently. So vectors are certainly distinct.
-# Distinct vectors that agree in all leading columns are excluded: their probability is below
-# count^2 / 2^61.
+# For base 2 and base 3, the number of digits that fit into an int64. This number of leading columns
+# is drawn as one number without repetition, which makes all vectors of a set distinct. Further
+# columns are drawn independently. Distinct vectors that agree in all leading columns are excluded:
+# their probability is below count^2 / 2^61.
 _DIGITS = {2: 61, 3: 39}
 
 
@@ -131,7 +133,7 @@ def _enough_points(name: str, count: int, points: int, width: int) -> None:
 def _distinct_digits(
     sets: int, count: int, width: int, base: int, lowest: int, generator: Generator | None
 ) -> Tensor:
-    """Draw different numbers >= `lowest` of `width` digits; return int64 (sets, count, width)."""
+    """Draw different numbers >= `lowest`; return their digits in `base`, (sets, count, width)."""
     leading = min(width, _DIGITS[base])
     numbers = lowest + _distinct_integers(sets, count, base**leading - lowest, generator)
     places = torch.tensor([base**place for place in range(leading)])
@@ -153,7 +155,7 @@ def _distinct_integers(sets: int, count: int, total: int, generator: Generator |
 
 
 def _repeated(numbers: Tensor) -> Tensor:
-    """Return whether each number of (rows, columns) also occurs further left in its row."""
+    """Mark each number of (rows, columns) that also occurs further left in its row."""
     order = numbers.argsort(dim=1, stable=True)
     ordered = numbers.gather(1, order)
     again = F.pad(ordered[:, 1:] == ordered[:, :-1], (min(1, numbers.shape[1]), 0))
@@ -163,7 +165,8 @@ def _repeated(numbers: Tensor) -> Tensor:
 class Embedding(nn.Module, ABC):
     """The base class of all embedding methods. A method defines `fixed` and `symbol_rows`."""
 
-    # The number of trained rows of symbols; None if the number of symbols is not fixed
+    # The number of trained rows of symbols. None: the method can make rows for any number of
+    # symbols
     max_symbols: int | None = None
     random: bool = True  # whether the rows of the training symbols depend on the generator
     normalize_rows: bool

@@ -2,12 +2,13 @@
 
 A model is given as a reader: a function that reads further tokens of the texts and returns the
 log-probabilities of the next token. A reader remembers its input, so each token is read only once.
-Up to rounding, the probabilities are the same as after reading the whole text.
+Up to rounding, the probabilities are the same as after reading the whole text at once.
 
     generate      one continuation of each prompt: random, or greedy
     beam_search   the most probable continuations of one prompt
 
-Shapes: B texts, T tokens of each prompt, N further tokens at most, V tokens in all, K beams.
+Shapes: B texts, T tokens of each prompt, at most N generated tokens, V tokens of the vocabulary,
+K beams.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class Reader(Protocol):
     """A model that reads texts in parts, and remembers the parts that it has read."""
 
     def __call__(self, tokens: Tensor, of: Tensor | None = None) -> Tensor:
-        """Read further tokens (B, T) of the texts; return log-probabilities (B, V) of the next.
+        """Read further tokens (B, T); return the log-probabilities (B, V) of the next token.
 
         of: (B,), for each new text the number of the text in the previous call that it continues.
             So a text may fork or be dropped. This requires that all texts have the same token rows.
@@ -38,14 +39,18 @@ class Reader(Protocol):
 class Texts(NamedTuple):
     """Generated texts."""
 
-    # (B, at most N) int64. The end is the last token of a text; `NOTHING` follows it
+    # (B, at most N) int64. `NOTHING` follows the last token of a text, which may be the end token
     tokens: Tensor
-    # (B,) float64, of each whole text in nats, by the model without temperature, top-k or nucleus
+    # (B,) float64, the log-probability of each generated text in nats, without temperature, top-k
+    # and nucleus sampling
     log_probabilities: Tensor
 
 
 def reading_again(log_probabilities: Callable[[Tensor], Tensor]) -> Reader:
-    """Return a reader that reads all tokens again at each step, (B, T) tokens to (B, T, V)."""
+    """Return a reader that reads all tokens again at each step.
+
+    log_probabilities: maps (B, T) tokens to the log-probabilities of the next tokens, (B, T, V).
+    """
     read: Tensor | None = None
 
     def read_on(tokens: Tensor, of: Tensor | None = None) -> Tensor:
@@ -61,7 +66,7 @@ def reading_again(log_probabilities: Callable[[Tensor], Tensor]) -> Reader:
 def summed(readers: Sequence[Reader]) -> Reader:
     """Return a reader that sums the probabilities of several readers.
 
-    Sums rank tokens as means do.
+    The sums are not normalized, but they rank tokens as mean probabilities do.
     """
     if len(readers) == 1:
         return readers[0]
@@ -126,7 +131,7 @@ def generate(
 
 
 def _numbers(seed: int, texts: Sequence[int]) -> Callable[[int], Tensor]:
-    """Return a function of the step that gives random numbers for the seed and each text number."""
+    """Return a function that takes a step and returns one random number for each text."""
     generators = [np.random.default_rng((seed, text)) for text in texts]
     return lambda step: torch.tensor([each.random() for each in generators], dtype=torch.float64)
 

@@ -1,9 +1,10 @@
-"""The inductive Transformer: exact marginalization of a grammar.
+"""The inductive Transformer: a network that computes the exact marginals of a small grammar.
 
 Source: Vigoda, Rochais, "Inductive Transformers" (2023). Equations have the paper's numbers, and
 sections B to D of its appendix describe the factors. P layers of Z units explain a sentence of P
-words. In each layer one unit z' is on. It emits a word (x, pi_T) AND switches on a unit of the
-layer below (y, pi_Z). `productions/grammar.py` is the same model as plain data.
+words. In each layer one unit (a hidden state, like a nonterminal) is on: z'. It emits a word (x,
+drawn from pi_T) AND switches on a unit of the layer below (y, drawn from pi_Z).
+`productions/grammar.py` is the same model as plain data.
 
 The network is sum-product message passing in a factor graph. The encoder passes messages from the
 last layer up: the information in the words about the units. The decoder passes messages from the
@@ -17,7 +18,9 @@ are off have weight 1. A message about a categorical variable with Z values has 
 so conversions between the two change no number. A probability of 0 is -inf, and never leads to nan.
 
 Shapes: S students (independent models of the same size, computed side by side), B sentences,
-P positions and layers, Z units, T words. Each column of W_{t,x} and W_{v,y} is a distribution.
+P positions and layers, Z units, T words. W_{t,x}
+is the probability that unit x emits word t, and W_{v,y} that unit y switches on unit v of the layer
+below. Each column is a distribution.
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ from logicgen.tokens import NOTHING
 
 Embedding = Literal["indicator", "dense"]
 
-# The least log weight that a perceptron gets as an input, which must be finite.
+# The least log weight in the input of a perceptron. An input of -inf would give nan.
 FLOOR = -20.0
 
 # Standard deviation of initial parameters. A smaller value leads to more students with equal units.
@@ -62,10 +65,10 @@ def open_to_closed(u: Tensor) -> Tensor:
 
 
 def bernoulli_to_categorical(on: Tensor) -> Tensor:
-    """Convert a message about Z variables, of which one is on, to a message about its number.
+    """Convert a message about Z variables, of which one is on, to one about its number.
 
-    Equation 1. Z of the 2^Z states are possible, on_i prod_{j != i} off_j, and off has weight 1
-    (appendix B.4).
+    Equation 1. Only Z of the 2^Z states are possible: unit i is on and all other units are off.
+    Units that are off have weight 1, so no number changes (appendix B.4).
     """
     return on
 
@@ -79,9 +82,11 @@ def categorical_to_bernoulli(category: Tensor) -> Tensor:
 
 
 def say(tokens: Tensor, words: Tensor) -> Tensor:
-    """Return the message of words (B,) or (S, B) about units, (S, B, Z): log W_{word,x}.
+    """Return the message of known words about units, log W_{word,x}: (S, B, Z).
 
-    Encoder pi_T, equation 5. tokens: (S, T, Z) logs of W_{t,x}. The message of `NOTHING` is 0.
+    Encoder pi_T, equation 5. The message of `NOTHING`, an unknown word, is 0.
+
+    tokens: (S, T, Z), logs of W_{t,x}. words: (B,) or (S, B).
     """
     known = words.clamp(min=0)
     if words.ndim == 1:
@@ -107,7 +112,7 @@ def attend(below: Tensor, v: Tensor) -> Tensor:
 def attended(below: Tensor, y: Tensor) -> Tensor:
     """Return the message about units below, W_{v,y} y: (S, B, Z) to (S, B, Z below, Z).
 
-    Decoder pi_Z, equation 4; not yet summed over the unit that chooses.
+    Decoder pi_Z, equation 4. The message is not yet summed over y, the unit above.
     """
     return below[:, None] + y[..., None, :]
 
@@ -121,11 +126,11 @@ def both(x: Tensor, y: Tensor) -> Tensor:
 
 
 def each(z: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the messages to x (from z' and y) and to y (from z' and x).
+    """Return the message to x (from z' and y) and the message to y (from z' and x).
 
     Decoder AND, equation 3.
 
-    x, y: the encoder's messages of the same layer (appendix A.2), not of its last layer.
+    x, y: the encoder's messages of the same layer (appendix A.2).
     """
     return z + y, z + x
 
@@ -144,26 +149,27 @@ def log_sum(messages: Tensor, dim: int) -> Tensor:
 
 
 class LogWeights(NamedTuple):
-    """Logarithms of all distributions of the model. Each column is a distribution."""
+    """Logarithms of the probabilities of the model. Each column is a distribution."""
 
-    start: Tensor  # (S, Z), pi_Z of a root above the first layer
-    tokens: Tensor  # (S, P, T, Z), pi_T, W_{t,x}
-    below: Tensor  # (S, P - 1, Z, Z), pi_Z, W_{v,y}
+    start: Tensor  # (S, Z), which unit of the first layer is on: pi_Z of a root
+    tokens: Tensor  # (S, P, T, Z), W_{t,x} of pi_T in each layer
+    below: Tensor  # (S, P - 1, Z below, Z), W_{v,y} of pi_Z in each layer except the last
 
 
 class Beliefs(NamedTuple):
-    """Log-probabilities given the known words; all -inf for impossible sentences."""
+    """Log-probabilities given the known words; all are -inf for an impossible sentence."""
 
     log_probability: Tensor  # (S, B), of the given words
     units: Tensor  # (S, B, P, Z), that a unit is on
-    connections: Tensor  # (S, B, P - 1, Z below, Z), that one unit switches on the other
+    connections: Tensor  # (S, B, P - 1, Z below, Z), that a unit switches on a unit below
     words: Tensor  # (S, B, P, T), that a word is at a position
 
 
 class Perceptron(nn.Module):
     """A residual perceptron, x + MLP(norm(x)), which replaces the factors between pi_Z and AND.
 
-    All columns share it. Its last weights are initially 0, so that it starts as the identity.
+    It is applied to each column of a message separately. Its last weights are initially 0, so that
+    it starts as the identity.
     """
 
     def __init__(self, students: int, width: int, hidden: int) -> None:
@@ -173,7 +179,7 @@ class Perceptron(nn.Module):
         self.down = nn.Parameter(torch.zeros(students, hidden, width))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the changed messages, (S, N, Z) to the same shape."""
+        """Transform N messages of each student, (S, N, Z) to the same shape."""
         read = x.clamp(min=FLOOR).log_softmax(-1).clamp(min=FLOOR)
         added: Tensor = F.gelu(read @ self.up + self.bias) @ self.down
         return x + added
@@ -182,7 +188,7 @@ class Perceptron(nn.Module):
 class InductiveTransformer(nn.Module):
     """S models that explain sentences of P words by P layers of Z units.
 
-    All weights are softmaxes of parameters, which may be -inf. So they are always distributions.
+    All distributions are softmaxes of parameters. A parameter may be -inf.
 
     Args:
         embedding: `indicator`: one dimension per word, and W_{t,x} has T numbers for each unit
@@ -282,7 +288,7 @@ class InductiveTransformer(nn.Module):
     def _encode(
         self, weights: LogWeights, words: Tensor
     ) -> tuple[list[Tensor], list[Tensor], Tensor]:
-        """Return the encoder's messages about x and y of each layer, and about z' of the first.
+        """Return the encoder's messages about x and y of each layer, and about z' of layer 0.
 
         Each message is (S, B, Z).
         """
@@ -345,7 +351,7 @@ class InductiveTransformer(nn.Module):
 
 
 def _tied(perceptron: nn.Module, columns: Tensor) -> Tensor:
-    """Apply one perceptron to all columns: (S, ..., Z) to the same shape."""
+    """Apply one perceptron to all columns of messages: (S, ..., Z) to the same shape."""
     shape = columns.shape
     made: Tensor = perceptron(columns.reshape(shape[0], -1, shape[-1]))
     return made.view(shape)
@@ -362,7 +368,7 @@ def _given(t: Tensor, words: Tensor) -> Tensor:
 
 
 def _normal(messages: Tensor, dims: int) -> Tensor:
-    """Return log weights normalized over their last `dims` dimensions; a sum of 0 stays 0."""
+    """Normalize log weights over their last `dims` dimensions. Weights that are all 0 stay 0."""
     if not messages.numel():
         return messages
     flat = messages.flatten(-dims)

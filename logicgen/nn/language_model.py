@@ -7,11 +7,12 @@ As in `transformer.py`, the network owns no embedding. Each call takes the embed
 `token_rows.py`) for inputs and outputs, so no parameter of the network belongs to a token.
 Renaming the tokens together with their rows renames the predictions.
 
-Inputs are rows times a trained scale plus a trained bias, with one number of each per column.
+The input of a token is its row times a trained scale plus a trained bias. Scale and bias have one
+number for each column.
 Source: Huang et al., "Lexinvariant Language Models" (NeurIPS 2023), with T5 relative positions.
 Layer normalization comes before each sublayer, as everywhere in this project.
 
-Shapes: B sequences, T tokens, V tokens in the vocabulary.
+Shapes: B sequences, T tokens of a sequence, V tokens of the vocabulary, H heads.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class CausalLayer(EncoderLayer):
     def remember(
         self, x: Tensor, memory: Memory, layer: int, mask: Tensor | None, rotation: Rotation | None
     ) -> Tensor:
-        """Return the features (B, T, width) of inputs x (B, T, width), and add x to the memory."""
+        """Return the features of inputs x, (B, T, width) each; add x to the memory."""
         y = self.norm_attention(x)
         new = self.attention.keys_values(y, rotation)
         past = memory.remember(memory.answers, layer, new)
@@ -74,9 +75,9 @@ class CausalTransformer(nn.Module):
         self.layers = nn.ModuleList(CausalLayer(*sizes) for _ in range(layers))
         self.norm = nn.LayerNorm(width)
         if positions == "relative":
-            # Each layer has its own bias: one layer may attend to the previous token, the next
-            # layer to equal tokens.
-            gain = math.sqrt(width)  # as the initial scale of rows
+            # Each layer has its own bias. So one layer can attend to the previous token, and the
+            # next layer to earlier occurrences of the same token.
+            gain = math.sqrt(width)  # the same as the initial scale of rows in `CausalLM`
             self.biases = nn.ModuleList(
                 RelativeBias(width, heads, causal=True, gain=gain) for _ in range(layers)
             )
@@ -87,7 +88,10 @@ class CausalTransformer(nn.Module):
         return Memory(torch.ones(sequences, 1, 1, 0, dtype=torch.bool, device=device), [])
 
     def forward(self, x: Tensor, memory: Memory | None = None) -> Tensor:
-        """Return the features of inputs x: whole texts, or one further token of each text."""
+        """Return the features of inputs x, (B, T, width) each.
+
+        x: whole texts, or with a memory one further token of each text.
+        """
         *_, last = self._layers(x, memory)
         features: Tensor = self.norm(last)
         return features  # (B, T, width)
@@ -121,7 +125,7 @@ class CausalTransformer(nn.Module):
         return rotations(start, length, self.width // self.heads, device)
 
     def _bias(self, layer: int, start: int, length: int) -> Tensor | None:
-        """Return the bias of attention scores of a layer, (1, H, T, tokens read)."""
+        """Return the bias of a layer's attention scores, (1, H, T, start + T), or None."""
         if self.positions != "relative":
             return None
         bias: Tensor = self.biases[layer](start, length, start + length)
@@ -164,7 +168,7 @@ class Elman(nn.Module):
 
 @dataclass
 class Window:
-    """The inputs of the last tokens that a neural n-gram model read, (B, n - 2, width)."""
+    """The inputs of the last n - 2 tokens that a neural n-gram model read, (B, n - 2, width)."""
 
     inputs: Tensor
 
@@ -177,8 +181,8 @@ class NeuralNGram(nn.Module):
     """A feed-forward network that reads the concatenated inputs of the last `order` - 1 tokens.
 
     Source: Bengio et al., "A Neural Probabilistic Language Model" (2003), with hidden layers of
-    tanh, without direct connections from inputs to outputs. A trained vector replaces tokens before
-    the beginning of a text.
+    tanh, without direct connections from inputs to outputs. A trained vector stands for each
+    missing token before the beginning of a text.
     """
 
     def __init__(
@@ -186,7 +190,7 @@ class NeuralNGram(nn.Module):
     ) -> None:
         super().__init__()
         self.order = order
-        self.beginning = nn.Parameter(torch.randn(width))  # as large as initial inputs
+        self.beginning = nn.Parameter(torch.randn(width))  # entries of about 1, as in inputs
         sizes = [(order - 1) * width, *[feed_forward] * layers]
         self.hidden = nn.Sequential()
         for wide, next_wide in pairwise(sizes):
@@ -221,7 +225,7 @@ class CausalLM(nn.Module):
         super().__init__()
         self.cache = Cache(width) if cache else None
         self.rows, self.network = rows, network
-        self.scale = nn.Parameter(torch.full((width,), math.sqrt(width)))  # rows have norm 1
+        self.scale = nn.Parameter(torch.full((width,), math.sqrt(width)))  # for entries near 1
         self.bias = nn.Parameter(torch.zeros(width))
 
     def features(
@@ -233,7 +237,7 @@ class CausalLM(nn.Module):
     ) -> Tensor:
         """Return the features (B, T, width) that predict the token after each of (B, T) tokens.
 
-        memory: the memory of earlier parts of the texts.
+        memory: the network's memory of the earlier parts of the texts, if they are read in parts.
         """
         features: Tensor = self.network(self._inputs(rows, tokens), memory)
         return features
@@ -280,7 +284,10 @@ class CausalLM(nn.Module):
 
     @torch.no_grad()
     def log_probabilities(self, tokens: Tensor, rows: Rows | None = None) -> Tensor:
-        """Return the log-probabilities of the token after each of (B, T) tokens, (B, T, V)."""
+        """Return the log-probabilities (B, T, V) of the token after each of (B, T) tokens.
+
+        rows: the embedding rows; drawn or trained rows if not given.
+        """
         rows = self.rows(len(tokens)) if rows is None else rows
         features = self.features(rows, tokens)
         logs = rows.log_probabilities(features)
@@ -291,7 +298,7 @@ class CausalLM(nn.Module):
         return self.cache.log_probabilities(logs, features, next_)
 
     def reader(self, rows: Rows, sequences: int) -> Reader:
-        """Return a function that reads this number of sequences in parts, with these rows."""
+        """Return a reader of this number of sequences, which uses the given embedding rows."""
         memory = self.network.begin(sequences)
         mix = None if self.cache is None else self.cache.reader()
 

@@ -4,7 +4,8 @@ Layer normalization comes before each sublayer ("pre-norm"), not after it as in 
 (2017). This allows higher learning rates and needs no delicate warm-up (Xiong et al. 2020), so two
 minutes of training on a CPU can be enough.
 
-Shapes: B sequences, S problem tokens, T answer tokens, H heads, D = width / H.
+Shapes: B sequences, S problem tokens, T tokens (of the answer, in a decoder), N packed tokens,
+H heads, D = width / H.
 """
 
 from __future__ import annotations
@@ -24,16 +25,17 @@ from logicgen.nn.position import (
     rotate,
 )
 
-# On a CPU, numbers of packed tokens are multiples of this. A kernel for matrix products in bfloat16
-# is compiled for each new size, which takes longer than one product.
+# On a CPU, the number of packed tokens is a multiple of this number. A kernel for matrix products
+# in bfloat16 is compiled for each new size, which takes longer than one product.
 FILLED = 256
 
 
 @dataclass(frozen=True)
 class Packing:
-    """The places (N,) of (B, T) that hold tokens. Outside attention only these are computed.
+    """The N places of a padded (B, T) batch that hold tokens, not padding.
 
-    Problems of a batch have similar lengths, but two thirds of a batch of answers are padding.
+    All layers except attention compute only these places. Problems of a batch have similar lengths,
+    but two thirds of a batch of answers are padding.
     """
 
     shape: tuple[int, int]  # B, T
@@ -41,13 +43,13 @@ class Packing:
 
     @staticmethod
     def of(places: Tensor, shape: tuple[int, int]) -> Packing:
-        """Return the packing of places, padded on a CPU to a multiple of `FILLED`."""
+        """Return the packing of places. On a CPU, add fillers up to a multiple of `FILLED`."""
         if places.device.type == "cpu":
             places = F.pad(places, (0, -len(places) % FILLED), value=shape[0] * shape[1])
         return Packing(shape, places)
 
     def pack(self, x: Tensor) -> Tensor:
-        """Return the places that hold tokens: (B, T, ...) to (N, ...)."""
+        """Return the features at the places that hold tokens: (B, T, ...) to (N, ...)."""
         x = x.flatten(0, 1)
         return x.index_select(0, self.places.clamp(max=len(x) - 1))
 
@@ -63,16 +65,16 @@ class Positions:
     """The encoded positions of the tokens of one call, for the inputs and for all layers."""
 
     vectors: Tensor | None = None  # (T, width) or (B, T, width), added to the inputs
-    rotation: Rotation | None = None  # in self-attention
-    problem_rotation: Rotation | None = None  # in cross-attention
+    rotation: Rotation | None = None  # of queries and keys in self-attention
+    problem_rotation: Rotation | None = None  # of queries and keys in cross-attention
     # The mask of self-attention: bool, True if a key may be seen, or numbers to add to the scores.
-    # None for answers: causal without a bias
+    # None for answers: causal attention without a bias
     mask: Tensor | None = None
     packing: Packing | None = None  # the packing of the tokens, if they are packed
     of_answers: Tensor | None = None  # (B, positions), randomized positions of answers
 
     def packed(self, packing: Packing) -> Positions:
-        """Return the positions of packed tokens; `vectors` has been added to their inputs."""
+        """Return the positions of packed tokens, without `vectors`: inputs contain them already."""
         place = packing.places % packing.shape[1]
         own, crossing = (
             rotation and (rotation[0][place], rotation[1][place])
@@ -115,7 +117,8 @@ class Attention(nn.Module):
     ) -> Tensor:
         """Return the attended values of queries x, of the same shape as x.
 
-        Several consecutive rows of x may share a row of keys and values.
+        Several consecutive rows of x (hypotheses of one problem) may share a row of keys and
+        values.
 
         mask: True if a key may be seen, or numbers to add to the scores.
         causal: whether later keys are hidden. A mask of numbers must be -inf for these keys.
@@ -136,8 +139,8 @@ class Attention(nn.Module):
         return output
 
 
-_FEW = 256  # keys
-_BLOCK = 64  # queries
+_FEW = 256  # most keys for which `_attend_few` is used
+_BLOCK = 64  # number of queries that `_attend_before` computes at a time
 
 
 def _attend(
@@ -166,9 +169,10 @@ def _attend(
 def _attend_few(
     query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, dropout: float
 ) -> Tensor:
-    """Attend by plain matrix products, on a CPU faster than the fused kernel for few keys.
+    """Attend by plain matrix products.
 
-    In bfloat16 it is many times faster, because the kernel multiplies small matrices in sequence.
+    For few keys on a CPU, this is faster than the fused kernel. In bfloat16 it is many times
+    faster, because the kernel multiplies small matrices in sequence.
     """
     return F.dropout(_scores(query, keys, mask).softmax(dim=-1), dropout) @ values  # (B, H, T, D)
 
@@ -202,11 +206,11 @@ def _attend_before(
 
 
 def _by_head(x: Tensor, packing: Packing | None) -> Tensor:
-    """Return (B, T, H, D), or packed (N, H, D), as (B, H, T, D)."""
+    """Rearrange (B, T, H, D), or packed (N, H, D), as (B, H, T, D)."""
     return (packing.pad(x) if packing is not None else x).transpose(1, 2)
 
 
-_IN_CACHE = 2**18  # float32 numbers: a megabyte
+_IN_CACHE = 2**18  # float32 numbers in a megabyte, which fits into the processor's cache
 
 
 class FeedForward(nn.Sequential):
@@ -240,7 +244,7 @@ class Layer(nn.Module):
         return torch.add(x, self.dropout(y))
 
     def finish(self, x: Tensor) -> Tensor:
-        """Return the output of the layer, from the output x of its attentions."""
+        """Apply the feed-forward sublayer to the output x of the attention sublayers."""
         return self.add(x, self.feed_forward(self.norm_feed_forward(x)))
 
 
@@ -279,7 +283,7 @@ class DecoderLayer(Layer):
         keys, values = self.problem_attention.keys_values(encoded, rotation, packing)
         if torch.is_grad_enabled():
             return keys, values
-        # Otherwise the product of each token would copy them.
+        # Without contiguous memory, the attention of each answer token would copy keys and values.
         return keys.contiguous(), values.contiguous()
 
     def forward(self, x: Tensor, memory: Memory, layer: int, at: Positions) -> Tensor:

@@ -1,12 +1,12 @@
 """Linear layers that can compute their matrix products in bfloat16 on a CPU.
 
 With AVX-512 BF16, the product of float32 matrices that are rounded to bfloat16 takes less than half
-the time. Without AMX, sums are rounded, too. A CPU without these instructions emulates them, and
-takes several times as long.
+the time. Without AMX (Intel's matrix instructions), sums are rounded, too. A CPU without bfloat16
+instructions emulates them, which takes several times as long.
 
 Autocast is not used on a CPU for two reasons. PyTorch compiles a kernel for each new shape, which
-takes longer than one product, so few shapes should occur (`Packing`). Also, products of many small
-matrices, as in attention, are not faster.
+takes longer than one product, so few shapes should occur (`layers.Packing`). Also, products of many
+small matrices, as in attention, are not faster.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 
 INSTRUCTIONS = {"amx_bf16": "AMX", "avx512_bf16": "AVX-512 BF16", "bf16": "Arm BF16"}
-"""Names of the instructions for products in bfloat16, by PyTorch's names."""
+"""The instructions for products in bfloat16: PyTorch's names, and the names in messages."""
 
 GAIN = 0.9
 """Use bfloat16 if its products take less than this share of the time in float32."""
@@ -65,9 +65,10 @@ def has_bfloat16(device: torch.device) -> bool:
 
 
 def faster_in_bfloat16(device: torch.device) -> bool:
-    """Return whether training is faster in bfloat16, from a short measurement on a CPU.
+    """Return whether training is faster in bfloat16 than in float32.
 
-    A process measures once. A CPU without the instructions is not measured: the result is False.
+    A CPU with bfloat16 instructions is measured once in each process. For a CPU without them the
+    result is False.
     """
     return has_bfloat16(device) and (device.type == "cuda" or _share_of_time() < GAIN)
 
@@ -77,7 +78,7 @@ def _share_of_time() -> float:
     """Return a layer's time in bfloat16 divided by its time in float32.
 
     Each time is the best of four runs. The layer is as narrow as in the narrowest shipped recipe
-    with bfloat16, which gains least.
+    with bfloat16, because narrow layers gain least.
     """
     best = [inf, inf]
     with torch.random.fork_rng(devices=[]), torch.enable_grad():

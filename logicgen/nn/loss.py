@@ -1,7 +1,8 @@
 """Losses: cross-entropy, and AdaCos for models whose logits are cosines.
 
-Both are called as `loss(logits, targets)` with logits (B, T, V) and targets (B, T). They return the
-mean over all targets that are not padding.
+Both losses are called as `loss(logits, targets)` with logits (B, T, V) and targets (B, T): B
+answers, T tokens of an answer, V tokens of the vocabulary. They return the mean over all targets
+that are not padding.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ class CrossEntropy(nn.Module):
         ).view_as(targets)
 
     def any_of(self, logits: Tensor, right: Tensor) -> Tensor:
-        """Return the mean of -log p(any right token).
+        """Return the mean over positions of -log p, where p is the sum over all right tokens.
 
-        right: bool (B, T, V), False for padding.
+        right: bool (B, T, V), whether each token is right at each position; False for padding.
         """
         real = right.any(-1)
         probability = logits.log_softmax(-1).masked_fill(~right, -math.inf)
@@ -53,8 +54,8 @@ class AdaCos(nn.Module):
     """Cross-entropy of scaled cosines, with a scale that adapts during training.
 
     Source: Zhang et al., "AdaCos: Adaptively Scaling Cosine Logits" (CVPR 2019), adapted to
-    sequences as in Işık, Cinbiş, Aydın Göl (ICML 2025): for N targets that are not padding and C
-    rows,
+    sequences as in Işık, Cinbiş, Aydın Göl (ICML 2025). For N targets that are not padding and C
+    rows of the embedding matrix,
 
         s_0 = sqrt(2) log(C - 1)
         B_t = 1/N  sum_i sum_{k != target_i} exp(s_{t-1} cos_ik)
@@ -63,8 +64,8 @@ class AdaCos(nn.Module):
     and s_t is clipped. The scale is a buffer: it is saved with the model, and changes only in
     training.
 
-    never: ids of rows that are never targets, such as padding. They are excluded everywhere, also
-        from C, as in the code of Işık, Cinbiş, Aydın Göl.
+    never: ids of rows that are never targets, such as padding. They are excluded from the softmax,
+        from the sum B_t and from C, as in the code of Işık, Cinbiş, Aydın Göl.
     several_devices: whether several processes train the model, each on a part of the batch. All
         then share one scale. This requires a process group.
     least: lower bound of the scale. With few rows the scale may settle near 3, at which a learned
@@ -94,12 +95,12 @@ class AdaCos(nn.Module):
         return self.cross_entropy.log_probabilities(scaled, targets)
 
     def any_of(self, cosines: Tensor, right: Tensor) -> Tensor:
-        """Return the mean of -log p(any right token). In training, adapt the scale first.
+        """Return the loss of `CrossEntropy.any_of`. In training, adapt the scale first.
 
         To adapt the scale, the likeliest right token is the target, and other right tokens are
         excluded.
 
-        right: bool (B, T, V), False for padding.
+        right: bool (B, T, V), whether each token is right at each position; False for padding.
         """
         cosines = self._possible(cosines)
         if self.training:

@@ -5,7 +5,9 @@ tokens are stored once, in one row of slots per problem, and never move. Each hy
 of the slots that hold its own tokens. Continuing from other hypotheses only selects rows of this
 mask. Selecting keys and values would copy all of them for every token.
 
-Shapes: B problems, K hypotheses for each problem, R = B K, S problem tokens, H heads, D entries of
+A slot is the place for the key and the value of one token.
+
+Shapes: B problems, K hypotheses for each problem, R = B K, S problem tokens, H heads, D features of
 a head.
 """
 
@@ -18,24 +20,25 @@ from torch import Tensor
 
 KeysValues = tuple[Tensor, Tensor]  # each (B, ..., tokens, D)
 
-_LEAST_ROOM = 64  # slots
+_LEAST_ROOM = 64  # least number of slots to allocate at once
 
 
 @dataclass
 class Memory:
     """The keys and values of each layer, for problems and for the tokens of answers.
 
-    Between B and tokens there may be more dimensions: heads, or streams and heads.
+    Keys and values have one or two dimensions between B and tokens: heads, or streams and heads.
     """
 
     mask: Tensor  # (B, 1, 1, S), True where a problem has a token
     problems: list[KeysValues]
-    answers: list[KeysValues] = field(default_factory=list)  # with spare slots
+    answers: list[KeysValues] = field(default_factory=list)  # may have unused slots at the end
     length: int = 0  # tokens of each answer
     slots: int = 0  # number of slots that hold a token
-    sees: Tensor | None = None  # (B, K, slots), True at the hypothesis' own tokens; None: all True
-    depth: Tensor | None = None  # (slots,), the position of each token; set together with `sees`
-    positions: Tensor | None = None  # (B, positions), positions of answer tokens
+    # bool (B, K, slots), True at the slots of a hypothesis' own tokens; None: all are True
+    sees: Tensor | None = None
+    depth: Tensor | None = None  # (slots,), the position of each slot's token; set with `sees`
+    positions: Tensor | None = None  # (B, positions), randomized positions of answer tokens
 
     @property
     def under_way(self) -> int:

@@ -2,7 +2,8 @@
 
     scheme          what it changes                      parameters
     sinusoidal      a vector added to the input          none
-    randomized      the same, at random positions        none
+    randomized      a sinusoidal vector of a random position,
+                    added to the input               none
     tree            a vector added to the input          a few decays
     rotary          queries and keys, in every layer     none
     relative        attention scores, in every layer     one number per bucket and head
@@ -26,7 +27,8 @@ from torch import Tensor, nn
 
 from logicgen.extras import load_plugin, plugins
 
-Rotation = tuple[Tensor, Tensor]  # cosines and sines of the angles, each (T, 1, D / 2)
+# Cosines and sines of the angles, each (T, 1, D / 2) for T tokens and D features of a head
+Rotation = tuple[Tensor, Tensor]
 
 
 def _angles(start: int, length: int, width: int, device: torch.device) -> Tensor:
@@ -51,7 +53,7 @@ def random_positions(lengths: Tensor, among: int, draw: bool) -> Tensor:
 
     Ruoss et al. draw the subset from all positions, so the neighbors in short sequences are rarely
     as close as in long sequences. This function draws it from a window. The logarithm of the
-    window's width is uniform between the logarithms of the sequence's length and `among`.
+    window's width is uniform between log(length of the sequence) and log(`among`).
 
     draw: whether to draw positions with torch's global generator, as in training. Otherwise they
         are equally spaced around the middle. After the end of the sequence, positions increase by
@@ -82,7 +84,7 @@ def rotations(start: int, length: int, width: int, device: torch.device) -> Rota
 
 
 def rotate(x: Tensor, by: Rotation) -> Tensor:
-    """Rotate queries or keys (..., T, H, D), so that scores depend on relative positions only."""
+    """Rotate queries or keys (..., T, H, D), so that only relative positions affect scores."""
     cos, sin = by[0].to(x.dtype), by[1].to(x.dtype)
     rotated: Tensor = _Rotate.apply(x, cos, sin)  # type: ignore[no-untyped-call]
     return rotated
@@ -139,7 +141,7 @@ class RelativeBias(nn.Module):
         super().__init__()
         self.causal, self.gain = causal, gain
         self.bias = nn.Parameter(torch.randn(buckets, heads) * width**-0.5)
-        self.buckets = buckets if causal else buckets // 2  # of one direction
+        self.buckets = buckets if causal else buckets // 2  # for each direction
         # The distance at which each bucket except the first begins. Bucket exact + k begins at the
         # least d with log(d / exact) / log(furthest / exact) * rest >= k, computed in integers.
         exact, rest = self.buckets // 2, self.buckets - self.buckets // 2
@@ -168,7 +170,10 @@ SCHEMES = ("sinusoidal", "randomized", "tree", "tree-relative", "rotary", "none"
 
 
 def distance_bias(scheme: str, width: int, heads: int, *, causal: bool) -> nn.Module | None:
-    """Return the module of a scheme's bias (see `RelativeBias`), or None without a bias."""
+    """Return a module that computes the scheme's bias, like `RelativeBias`.
+
+    Returns None for a scheme without a bias for distances.
+    """
     if scheme in SCHEMES:
         return None
     if scheme == "relative":
@@ -178,7 +183,7 @@ def distance_bias(scheme: str, width: int, heads: int, *, causal: bool) -> nn.Mo
     return bias
 
 
-LEVELS = 64
+LEVELS = 64  # least number of tree levels in each copy of a path
 
 
 class TreePositions(nn.Module):
@@ -254,7 +259,7 @@ def tree_relations(exact: int) -> int:
 
 
 def tree_relation(arities: Tensor, exact: int) -> Tensor:
-    """Return the number of the relation of each pair of tokens, int64 (B, S, S).
+    """Number the relation of each query token to each key token, int64 (B, S, S).
 
     arities: (B, S), the arities 0, 1 or 2 of tokens in prefix notation; 0 after the tree.
     """
@@ -295,13 +300,16 @@ def tree_paths(arities: Tensor, levels: int) -> Tensor:
 
 
 def _subtrees(arities: Tensor) -> tuple[Tensor, Tensor]:
-    """Return whether a token is an ancestor of another, and whether through its second operand.
+    """Return which tokens are in each token's subtree, and which come with the second operand.
 
-    Both are bool (B, ancestor, token). The second has no meaning outside the subtree.
+    Both results are bool (B, ancestor, token). The first is True if the token is below the
+    ancestor. The second is True if it is also in the ancestor's second operand; elsewhere it has no
+    meaning.
     """
     length = arities.shape[1]
     position = torch.arange(length, device=arities.device)
-    # The number of operands missing before a token. Its subtree ends where fewer are missing.
+    # The number of operands that are missing before each token. The token's subtree ends at the
+    # first later token before which fewer operands are missing.
     missing = (arities - 1).cumsum(1) - (arities - 1)  # (B, S)
     fewer = (missing[:, None, :] < missing[:, :, None]) & (position > position[:, None])
     end = torch.where(fewer, position, length).amin(dim=2)  # (B, S), exclusive

@@ -1,12 +1,13 @@
 """Random answers: one answer to each problem, or several different answers.
 
 Different answers are drawn without replacement, in a single search that keeps N prefixes. Each
-answer has a random number: its log-probability plus Gumbel noise. The answers with the largest
-numbers are the sample. The number of a prefix is the largest number of its continuations, and it is
-drawn before them. Source: Kool, van Hoof and Welling, "Stochastic Beams and Where to Find Them"
-(ICML 2019), with their equations for the numbers of continuations given the largest number.
+answer has a random number: its log-probability plus Gumbel noise. The N answers with the largest
+numbers are the sample. The number of a prefix is the largest number of its continuations. The
+number of the prefix is drawn first, then the numbers of its continuations given this maximum.
+Source: Kool, van Hoof and Welling, "Stochastic Beams and Where to Find Them" (ICML 2019).
 
-Shapes: B problems, K unfinished answers for each, N answers, V logits, T = max_length + 1.
+Shapes: B problems, K unfinished answers for each problem, N answers to return, V logits,
+T = max_length + 1.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from torch import Tensor
 from logicgen.errors import LogicgenError
 from logicgen.tokens import Vocabulary
 
-# Most prefixes that are continued for a problem. Memory grows with their number.
+# The largest number of prefixes to continue for each problem. Memory grows with this number.
 MOST_PREFIXES = 1000
 
 
@@ -32,8 +33,8 @@ class Sampling:
 
     temperature: float = 1.0  # divides log-probabilities; near 0 sampling becomes greedy
     top_k: int | None = None  # draw only from the k most probable tokens.
-    # Draw only from the nucleus: the smallest set of tokens with this total probability, after
-    # temperature and top_k (Holtzman et al., ICLR 2020).
+    # Draw only from the nucleus: the smallest set of tokens with at least this total probability,
+    # after temperature and top_k (Holtzman et al., ICLR 2020).
     top_p: float | None = None
     # Seed and problem determine the answer. Other problems of the batch have no influence, except
     # that rounding depends on the shape of the batch.
@@ -151,7 +152,7 @@ class DifferentDraws:
         return parents, tokens
 
     def _noise(self, rows: int) -> Tensor:
-        """Return Gumbel noise for each next token of up to N prefixes, (B, N, V)."""
+        """Draw Gumbel noise for each next token of up to N prefixes, (B, N, V)."""
         size = self.sampling.answers, rows
         drawn = np.stack([each.random(size) for each in self.generators])  # in [0, 1)
         exponential = np.maximum(-np.log1p(-drawn), np.finfo(drawn.dtype).tiny)
@@ -175,16 +176,17 @@ class DifferentDraws:
 
 
 def truncated(log_probabilities: Tensor, sampling: Sampling) -> Tensor:
-    """Return log p (..., V) after temperature, top-k and top-p, in float64."""
+    """Apply temperature, top-k and top-p to log-probabilities (..., V); return float64."""
     mass, order = _kept(log_probabilities, sampling)
     share = (mass / mass.sum(-1, keepdim=True)).nan_to_num(0.0)  # NaN: no token is allowed
     return torch.empty_like(share).scatter_(-1, order, share.log())
 
 
 def _kept(log_probabilities: Tensor, sampling: Sampling) -> tuple[Tensor, Tensor]:
-    """Apply temperature, top-k and top-p to p (..., V).
+    """Apply temperature, top-k and top-p to log-probabilities (..., V).
 
-    Returns the remaining, unnormalized probabilities in descending order, and their tokens.
+    Returns unnormalized probabilities in descending order, 0 for excluded tokens, and the tokens in
+    this order.
     """
     ranked, order = log_probabilities.sort(dim=-1, descending=True, stable=True)
     below = (ranked - ranked[..., :1]).double()  # at most 0, so that the division cannot overflow
@@ -201,8 +203,8 @@ def _kept(log_probabilities: Tensor, sampling: Sampling) -> tuple[Tensor, Tensor
 def given_largest(numbers: Tensor, largest: Tensor) -> Tensor:
     """Transform Gumbel numbers (..., V) so that their largest becomes `largest` (..., 1).
 
-    The result has their distribution given this maximum. -inf stays -inf. The numerically stable
-    formula is from appendix B.3 of Kool et al.
+    The result has the distribution of Gumbel numbers given this maximum. -inf stays -inf. The
+    numerically stable formula is from appendix B.3 of Kool et al.
     """
     there = numbers > -math.inf
     top = numbers.amax(-1, keepdim=True)
@@ -216,7 +218,7 @@ def given_largest(numbers: Tensor, largest: Tensor) -> Tensor:
 
 
 def pick(log_probabilities: Tensor, sampling: Sampling, numbers: Tensor) -> Tensor:
-    """Return tokens (B,) drawn from log p (B, V).
+    """Draw tokens (B,) from log-probabilities (B, V).
 
     numbers: (B,), float64 random numbers in [0, 1), which determine the tokens.
     """

@@ -1,12 +1,15 @@
 """Streams of features, one for each symbol of a problem, and the fused view of all streams.
 
-The fused view is a weighted sum of the streams. At a symbol that has a stream, it is this stream;
-at other tokens, it is the mean of the streams.
+A stream is a separate computation of the features of all tokens, from the point of view of one
+symbol (`symbol_invariant.py`). The fused view is a weighted sum of the streams. At an occurrence of
+a symbol that has a stream, the view has the features of this stream. At other tokens it has the
+mean of the streams.
 
-Layers work with two arrangements of the tokens of streams. `PaddedStreams` computes all places,
-optionally in chunks. `PackedStreams`, for training, computes only the places of tokens.
+Layers work with two arrangements of the tokens of streams. `PaddedStreams` computes tokens and
+padding, optionally in chunks. `PackedStreams`, for training, computes only tokens.
 
-Shapes: B problems, R hypotheses (R = B, or several for each problem), N streams, T tokens.
+Shapes: B problems, R sequences (problems, or hypotheses: K unfinished answers for each problem),
+N streams, S problem tokens, T tokens of a sequence, H heads, D = width / H.
 
 Source: Işık, Li, "Symbol-Invariant Transformer for Open-Vocabulary Learning" (ICML 2026).
 """
@@ -33,7 +36,7 @@ class Streams:
 
     @staticmethod
     def of(problems: Tensor, fixed: int, symbols: int, reserved: int, most: int) -> Streams:
-        """Return the streams of (B, S) ids with up to `most` symbols, in order of first occurrence.
+        """Assign streams to the symbols of (B, S) ids, up to `most`, in order of first occurrence.
 
         fixed: the number of fixed tokens; larger ids are symbols.
         symbols: the number of symbols of the vocabulary.
@@ -66,7 +69,7 @@ class Streams:
         return there / there.sum(dim=1, keepdim=True)
 
     def owned(self, tokens: Tensor) -> Tensor:
-        """Return whether each of (B, T) ids is the symbol of each stream: bool (B, N, T)."""
+        """Mark the occurrences of each stream's symbol in (B, T) ids: bool (B, N, T)."""
         return tokens[:, None, :] == self.ids[..., None]
 
     def fusing(self, tokens: Tensor) -> Tensor:
@@ -101,16 +104,16 @@ class PaddedStreams:
 
     @property
     def vectors(self) -> Tensor | None:
-        """Return the position vectors that are added to inputs."""
+        """Return the position vectors that are added to inputs, or None."""
         vectors = self.at.vectors
         return vectors if vectors is None or vectors.dim() == 2 else vectors[:, None]
 
     def pack(self, rows: Tensor) -> Tensor:
-        """Return the rows of the tokens that are computed; here, all rows."""
+        """Return the row numbers of the tokens to compute; here, all row numbers (R, N, T)."""
         return rows
 
     def pad(self, x: Tensor) -> Tensor:
-        """Return the features of all tokens and padding, (R, N, T, width)."""
+        """Return features of all tokens and padding, (R, N, T, width), from packed features."""
         return x
 
     def each(self, function: Callable[..., Tensor], x: Tensor, *others: Tensor) -> Tensor:
@@ -134,7 +137,7 @@ class PaddedStreams:
     ) -> KeysValues:
         """Return the keys and values that `make` computes.
 
-        of_view: whether x is the fused view; otherwise it is the streams.
+        of_view: whether x is the fused view. Otherwise x has the features of all streams.
         crossing: whether the tokens of answers will attend to these keys and values.
         """
         rotation = self.at.problem_rotation if crossing else self.at.rotation
@@ -145,7 +148,7 @@ class PaddedStreams:
         return torch.unflatten(keys, 0, sizes), torch.unflatten(values, 0, sizes)
 
     def problem_mask(self, mask: Tensor, of_view: bool) -> Tensor:
-        """Return the mask of problem tokens for cross-attention, from (B, 1, 1, S)."""
+        """Return the mask of problem tokens for cross-attention, from a mask (B, 1, 1, S)."""
         return mask
 
     def attend(
@@ -184,16 +187,17 @@ class PaddedStreams:
 
 @dataclass(frozen=True)
 class PackedStreams:
-    """The P existing tokens of the streams of a batch, ordered by problem, stream and place.
+    """The P tokens (without padding) of all streams of a batch, by problem, stream and place.
 
     In batches of logic, P is a third to a half of B x N x T. The methods are the methods of
     `PaddedStreams`, for packed tokens (P, width).
 
     Attributes:
-        problem: (C,), the problem of each of the C streams.
-        own: packing of the tokens for attention within streams, (C, T).
-        beside: packing of the tokens for attention to problems, with all streams in a row (B, N T).
-        view: packing of the tokens of the fused view, (B, T).
+        problem: (C,), the problem of each of the C streams in the batch.
+        own: positions and (C, T) packing of the tokens, for attention within streams.
+        beside: (B, N T) packing of the tokens, for attention to the fused view. All streams of a
+            problem are in one row.
+        view: positions and (B, T) packing of the tokens of the fused view.
         place: (P,), the index of each token in `view`; for fillers, the number of tokens in `view`.
         weight: (P, 1), the weight of each token in the fused view.
         vectors: (P, width), position vectors that are added to inputs.
