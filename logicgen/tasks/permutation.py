@@ -2,12 +2,13 @@
 
 `a b c > c a b ; d e f > f d e ; g h i >` is answered by `i g h`. A cell's `symbols` is the number
 of symbols that the sub-sequences are drawn from. A problem with D demonstrations of a permutation
-of m positions has (m + 1)(2 D + 1) tokens.
+of m positions has (m + 1)(2 D + 1) tokens: each input and each output has m symbols and a sign.
 
 If d symbols are dropped, every output has d symbols fewer: `a b c > c a ; d e f >` is answered by
 `f d`. The rule is then a permutation whose last d places are left out. It is a one-to-one map p
-from the m - d places of outputs to the m positions of inputs: place i shows the symbol at position
-p(i). The demonstrations show the number d. Without demonstrations, d is 0.
+from the m - d places of an output to the m positions of its input: place i of the output contains
+the input's symbol at position p(i). The lengths of the demonstrations determine d. Without
+demonstrations, d is 0.
 
 When does a problem determine its answer? Let x_j be the column of position j in the inputs: its
 symbols in all demonstrations. Let y_i be the column of place i in the outputs. A rule p fits all
@@ -42,14 +43,15 @@ from logicgen.tasks.string_task import DeterminedSettings, DeterminedSource, Det
 from logicgen.tasks.task import Cell, Difficulty, Draw, Positive, Wording
 from logicgen.tokens import symbol_name
 
-# The largest inputs that are counted. Longer inputs over two or more symbols have at least 2^32
-# values, for any settings.
+# The most symbols that the inputs of a problem have together, if its problems are counted. With
+# more, and an alphabet of two or more symbols, `count` returns infinity: there are at least 2^32
+# problems, for any settings.
 MANY_PLACES = 64
 
 
 @dataclass(frozen=True)
 class PermutationProblem:
-    """Pairs of an input and its output, and the query: an input whose output is wanted."""
+    """Demonstrations (pairs of an input and its output), and a query: an input without output."""
 
     demonstrations: tuple[tuple[Symbols, Symbols], ...]
     query: Symbols
@@ -94,9 +96,10 @@ class PermutationSettings(DeterminedSettings):
 
 
 class PermutationSource(DeterminedSource):
-    """Sub-sequences with symbols drawn by frequency, and a rule; all rules are equally likely.
+    """Problems with random sub-sequences and a random rule.
 
-    Some of these problems do not determine their answer; data sets leave them out.
+    Symbols are drawn by their frequencies; all rules are equally likely. Some of these problems do
+    not determine their answer; data sets leave them out.
     """
 
     def __init__(self, settings: PermutationSettings, symbols: tuple[int, int]) -> None:
@@ -105,7 +108,7 @@ class PermutationSource(DeterminedSource):
         self.called = f"permutation of problem.size = {settings.size}"
         if settings.dropped:
             self.called += f" and problem.dropped = {settings.dropped}"
-        # tokens of a demonstration: an input, an output, and a sign after each of them
+        # The tokens of a demonstration are an input, `>`, an output and `;`.
         self.step = settings.size + settings.kept + 2
         self.first = self.step + settings.size + 1
 
@@ -138,7 +141,7 @@ class PermutationSource(DeterminedSource):
         return found
 
     def all(self, cell: Cell) -> Iterator[Draw]:
-        """Yield every problem of the cell up to renaming, determined or not."""
+        """Yield every problem of the cell up to renaming, also problems with several answers."""
         low, most = self.symbols(cell)[0], self.symbols(cell)[-1]
         for demonstrations in self.examples(cell):
             for rows in self._inputs(demonstrations + 1, most):
@@ -149,7 +152,10 @@ class PermutationSource(DeterminedSource):
                     yield self._draw(rows, outputs, symbols)
 
     def _inputs(self, rows: int, most: int) -> Iterator[list[list[int]]]:
-        """Yield sub-sequences over up to `most` symbols, numbered in order of first occurrence."""
+        """Yield every list of `rows` inputs over at most `most` symbols.
+
+        Symbols are numbers in order of first occurrence.
+        """
         size = self._settings.size
         pending: list[tuple[list[int], int]] = [([], 0)]
         while pending:
@@ -190,11 +196,11 @@ class PermutationSource(DeterminedSource):
 
 @cache
 def _patterns(settings: PermutationSettings, demonstrations: int, symbols: int) -> int:
-    """Return the number of problems with exactly this number of symbols, up to renaming.
+    """Return the number of problems with exactly k = `symbols` symbols, up to renaming.
 
-    Let L(n) be the number of problems over n given symbols. By inclusion and exclusion, the sum
-    over j of (-1)^(k - j) C(k, j) L(j) problems have exactly k given symbols. The k! renamings of
-    each problem count as one problem.
+    Let L(n) be the number of problems over n given symbols. By inclusion and exclusion, the number
+    of problems that contain all of k given symbols is the sum over j of (-1)^(k - j) C(k, j) L(j).
+    The k! renamings of each problem count as one problem.
     """
     signed = (
         (-1 if (symbols - j) % 2 else 1)
@@ -207,7 +213,10 @@ def _patterns(settings: PermutationSettings, demonstrations: int, symbols: int) 
 
 @cache
 def _named(settings: PermutationSettings, demonstrations: int, symbols: int) -> int:
-    """Return the number of problems over given symbols. Some symbols may not occur."""
+    """Return the number of problems over `symbols` given symbols.
+
+    A problem need not contain all of them.
+    """
     size = settings.size
     if not settings.repeat:
         inputs = int(math.perm(symbols, size) ** (demonstrations + 1))
@@ -216,12 +225,13 @@ def _named(settings: PermutationSettings, demonstrations: int, symbols: int) -> 
 
 
 def _two_orders(size: int, dropped: int, kinds: int) -> int:
-    """Return A(size, dropped, kinds), the number of pairs of two sequences of things.
+    """Return the number of pairs of an arrangement and a shortened rearrangement of it.
 
-    The first sequence has `size` things of `kinds` kinds. The second has all of them but
-    `dropped`, in any order. A(m, d, s + t) = sum over c, e of C(m, c) C(m - d, c - e) A(c, e, s)
-    A(m - c, d - e, t): c of the m things are of the first s kinds, and e of these are dropped.
-    A(m, d, 1) = 1. So A is computed by doubling the number of kinds.
+    The first sequence has m = `size` items of `kinds` kinds. The second sequence contains the same
+    items without d = `dropped` of them, in any order. Let A(m, d, s) be the number of such pairs
+    for s kinds. Then A(m, d, 1) = 1, and A(m, d, s + t) = sum over c, e of
+    C(m, c) C(m - d, c - e) A(c, e, s) A(m - c, d - e, t): c items are of the first s kinds, and e
+    of these are dropped. So A is computed by doubling the number of kinds.
     """
     if kinds == 1:
         return 1
@@ -251,7 +261,7 @@ def _two_orders(size: int, dropped: int, kinds: int) -> int:
 def _arrangements(
     things: Sequence[tuple[int, ...]], length: int
 ) -> Iterator[list[tuple[int, ...]]]:
-    """Yield the different orders of `length` of the things, some of which may be equal."""
+    """Yield each different sequence of `length` of the given things. Some things may be equal."""
     pending: list[tuple[list[tuple[int, ...]], Counter[tuple[int, ...]]]] = [([], Counter(things))]
     while pending:
         arranged, left = pending.pop()

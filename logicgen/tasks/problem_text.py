@@ -1,7 +1,8 @@
 """Problems of look-up and permutation with their answers, as text, to be mixed into a text.
 
-A problem is written as a model of text is asked (`model/prompted.py`). Fixed tokens stay as they
-are. Symbols are characters that no fixed token needs, with new names in each problem.
+Problems have the same form as the prompts for language models trained on text
+(`model/prompted.py`). Fixed tokens such as `->` are unchanged. A symbol is written as a character
+that occurs in no fixed token; each problem chooses its characters anew.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ class ProblemText(Settings):
     """Keys of `[corpus.problems]`."""
 
     task: Literal["lookup", "permutation"]
-    problem: dict[str, Any] = Field(default={})  # the task's own keys
+    problem: dict[str, Any] = Field(default={})  # the keys of the task's `[problem]` table
     length: Annotated[int, Field(ge=1, le=10_000)]  # tokens of a problem, as in its data sets
     # Share of the training text's tokens that belong to such problems
     share: Annotated[float, Field(gt=0, lt=1)]
 
 
 def problem_texts(settings: ProblemText, tokens: Tokens, rng: Random) -> Iterator[np.ndarray]:
-    """Yield problems with their answers without end, each as ids ended by `<end>`.
+    """Yield random problems without end, each with its answer and `<end>`, as an array of ids.
 
     Raises LogicgenError if a fixed token cannot be written, or if there are too few characters.
     """

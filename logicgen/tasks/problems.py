@@ -1,11 +1,12 @@
 """Random problems with checked answers and names, for data sets and for endless sampling.
 
-A `Drawer` fills the slots of a data set. The result of an attempt depends only on the rules, the
-seed, the slot and the number of the attempt. The chosen attempt also depends on the examples before
-it, because no two examples may be the same problem.
+A slot is a place of a data set for one example. A `Drawer` fills the slots: it draws a problem for
+a slot until an attempt succeeds. The result of an attempt depends only on the rules, the seed, the
+slot and the number of the attempt. Whether it succeeds also depends on the earlier examples,
+because no two examples may be the same problem.
 
-`ProblemSamples` has a separate random key. Its problems have a number instead of a slot. Each can
-be drawn without the problems before it.
+`ProblemSamples` is an endless sequence of problems. It uses other random seeds than a `Drawer`, and
+draws each problem by its number, without drawing the problems before it.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from logicgen.solvers import Status, Verdict
 from logicgen.tasks.task import Cell, Draw, Settings, Source, Task, rename, symbols_of
 from logicgen.tokens import symbol_name
 
-# Attempts after which a slot stays empty, and draws after which a sample is abandoned.
+# Attempts after which a slot stays empty. `ProblemSamples` gives up after the same number of draws.
 MOST_ATTEMPTS = 1000
 
 # A slot is abandoned after this number of problems that a solver could not decide.
@@ -66,16 +67,17 @@ class Slot(NamedTuple):
 
     split: str
     round: int
-    number: int  # the number in the round
+    number: int  # the number of the slot within its round
     cell: Cell
-    rationed: bool  # may only take a problem that is reserved for held-out splits
+    rationed: bool  # whether it only takes problems that are reserved for its split
 
 
 @dataclass
 class Drawn:
-    """The examples that were found for some slots, and the attempt that gave each example.
+    """The examples for a list of slots, and the number of the attempt that gave each example.
 
-    given_up: the number of problems that a solver gave up meanwhile.
+    An example is None if its slot stays empty. given_up: the number of problems that a solver gave
+    up while the slots were filled.
     """
 
     examples: list[Example | None]
@@ -90,15 +92,16 @@ def fingerprint(text: str) -> int:
 
 
 def alpha_class_of(problem: str) -> int:
-    """Return the number that all renamings of a problem in prefix notation share."""
+    """Return the fingerprint of a problem in prefix notation, equal for all its renamings."""
     symbols = symbols_of(problem)
     return fingerprint(_renamed(problem, symbols, map(symbol_name, range(len(symbols)))))
 
 
 def alphabet(names: str, most: int, symbols: int | None) -> int:
-    """Return the number of symbols that the names of a problem are drawn from.
+    """Return the size of the alphabet from which the names of a problem's symbols are drawn.
 
-    names: as in the recipe. most: the most symbols of a training problem. symbols: of the cell.
+    names: the key `names` of the recipe. most: the most symbols of a training problem.
+    symbols: the number of symbols of the problem's cell.
     """
     if names == "drawn" and symbols is not None:
         return symbols
@@ -107,17 +110,17 @@ def alphabet(names: str, most: int, symbols: int | None) -> int:
 
 
 def _renamed(text: str, symbols: Iterable[str], names: Iterable[str] | None) -> str:
-    """Return a text with its symbols renamed. Without names, return it unchanged."""
+    """Return a text with each of `symbols` renamed to its name; unchanged if `names` is None."""
     return text if names is None else rename(text, dict(zip(symbols, names, strict=True)))
 
 
 def _random_names(rng: Random, letters: int, wanted: int) -> tuple[str, ...]:
-    """Return different names, drawn from the first `letters` symbols."""
+    """Return `wanted` different random names, drawn from the first `letters` symbol names."""
     return tuple(map(symbol_name, rng.sample(range(letters), wanted)))
 
 
 class RandomKeys(Protocol):
-    """The keys of the examples found before. Further keys can be added."""
+    """A set of integer keys of the examples that were already found."""
 
     def __contains__(self, key: object, /) -> bool: ...
 
@@ -130,7 +133,7 @@ class Rules:
     """The rules of a data set: how its problems are distinguished, named, answered and checked.
 
     Attributes:
-        task: a task whose solvers give up at a limit.
+        task: a task whose solvers have limits (`Task.limited`).
         symbols: the fewest and the most symbols of a training problem.
         alpha: whether two problems that are equal up to renaming are the same.
         names, unsatisfiable, solver, verifier: as in the recipe.
@@ -147,7 +150,7 @@ class Rules:
     verifier: str | None
 
     def letters(self, cell: Cell) -> int:
-        """Return the number of symbols that the names of a cell's problems are drawn from."""
+        """Return the size of the alphabet for the names of a cell's problems; see `alphabet`."""
         return alphabet(self.names, self.symbols[1], cell.symbols)
 
 
@@ -160,7 +163,7 @@ class Drawer:
         self.alpha = rules.alpha
 
     def unit(self, slots: Iterable[Slot]) -> Drawn:
-        """Return examples for some slots. No two examples are the same problem."""
+        """Return examples for a list of slots. No two examples are the same problem."""
         seen: set[int] = set()
         exhausted: set[Cell] = set()
         drawn = Drawn([], [])
@@ -176,7 +179,11 @@ class Drawer:
         return drawn
 
     def slot(self, slot: Slot, attempt: int, seen: RandomKeys) -> tuple[Example | None, int]:
-        """Return the first example from `attempt` on with a new key; add the key to `seen`."""
+        """Fill one slot: return its example and the number of the attempt that gave it.
+
+        Attempts are numbered from `attempt` on. The example's key is added to `seen`, which did not
+        contain it. Returns (None, `MOST_ATTEMPTS`) if no attempt succeeds.
+        """
         share = self.rules.unsatisfiable
         stem = f"{self.seed}/{slot.split}/{slot.round}/{slot.number}/"
         refuted = Random(f"{stem}refuted").random() < share
@@ -201,7 +208,7 @@ class Drawer:
     def listed(
         self, cell: Cell, split: str, remainder: int | None, seen: RandomKeys
     ) -> Iterator[Example]:
-        """Yield all examples of a cell with new keys, in an order shuffled by the seed.
+        """Yield all examples of a cell whose keys are not in `seen`, in an order given by the seed.
 
         With a `remainder`, yield only the examples that are reserved for a split (`REMAINDERS`).
         """
@@ -212,7 +219,8 @@ class Drawer:
         refutation = self.task.refutation and self.task.encode(self.task.refutation)
         taken = _taken(seen, remainder)
         for draw, names in named:
-            # Nearly all problems of the cell may be needed, so no problem is kept for later.
+            # Nearly all problems of the cell may be needed. So a satisfiable problem is always
+            # accepted, even if an unsatisfiable problem would be due.
             wanted = {Status.SAT} if share < 1 else set()
             if refuted < share * (found + 1):
                 wanted.add(Status.UNSAT)
@@ -224,7 +232,10 @@ class Drawer:
                 yield example
 
     def _all(self, cell: Cell) -> Iterator[tuple[Draw, tuple[str, ...] | None]]:
-        """Yield the problems of a cell. If names make different problems, yield each naming."""
+        """Yield each problem of a cell with None, or once for each choice of its symbols' names.
+
+        Names are chosen here if renamed problems count as different problems.
+        """
         if self.alpha or self.rules.names not in RENAMED:
             yield from ((draw, None) for draw in self.source.all(cell))
             return
@@ -242,9 +253,9 @@ class Drawer:
         wanted: Collection[Status],
         names: tuple[str, ...] | None = None,
     ) -> Example | None:
-        """Return the drawn problem with its answer, or None.
+        """Return the drawn problem with its answer, or None if it may not be used.
 
-        taken: returns whether a key is excluded. wanted: the accepted statuses.
+        taken: a function that returns whether a key is excluded. wanted: the accepted statuses.
         names: the names of the problem's symbols, if they are already chosen.
         """
         low, high = self.rules.symbols
@@ -274,7 +285,7 @@ class Drawer:
         return Example(problem, answer, draw.symbols, problem.count(" ") + 1, alpha_class, key)
 
     def _names(self, draw: Draw, rng: Random, cell: Cell, wanted: int) -> tuple[str, ...] | None:
-        """Return names of a problem's symbols, or None if the recipe does not ask for names."""
+        """Return `wanted` names for a problem's symbols; None if the recipe does not rename."""
         if self.rules.names not in RENAMED:
             return None
         if self.rules.names == "drawn" and draw.names:
@@ -315,12 +326,15 @@ class Drawer:
 
 
 def _taken(seen: Container[int], remainder: int | None) -> Callable[[int], bool]:
-    """Return a function that excludes keys: keys seen before, and keys of other splits."""
+    """Return a function that returns whether a key is excluded.
+
+    Keys in `seen` are excluded. With a `remainder`, keys of other splits are excluded as well.
+    """
     return lambda key: key in seen or (remainder is not None and key % RESERVED != remainder)
 
 
 def _by_answer(symbols: list[str], answer: str) -> list[str]:
-    """Return the symbols of a problem in order of first occurrence in the answer."""
+    """Return a problem's symbols by first occurrence in the answer, then the other symbols."""
     in_answer = [name for name in symbols_of(answer) if name in symbols]
     return list(dict.fromkeys([*in_answer, *symbols]))
 
@@ -392,7 +406,7 @@ class ProblemSamples:
         return [cell for n, k in product(lengths, symbols) if self._holds(cell := Cell(k, n))]
 
     def __getitem__(self, index: int) -> Any:
-        """Return problem number `index`, from 0. `itertools.islice` gives several."""
+        """Return problem number `index`, counted from 0."""
         return self._item(index)[0]
 
     def __iter__(self) -> Iterator[Any]:
@@ -456,7 +470,7 @@ class ProblemSamples:
         return self.task.solve(problem).status is wanted
 
     def _named(self, text: str, rng: Random) -> Any:
-        """Return the problem of a prefix text, with its symbols named."""
+        """Return the problem of a prefix text, with its symbols renamed as `names` requires."""
         if self.names == "shuffled":
             symbols = symbols_of(text)
             letters = max(self.symbols[1], len(symbols))
@@ -465,7 +479,7 @@ class ProblemSamples:
 
 
 def _range(name: str, given: Range, least: int) -> tuple[int, int]:
-    """Return the fewest and the most. Raises LogicgenError if the argument is not a range."""
+    """Return the bounds (fewest, most) of a range. Raises LogicgenError if it is not valid."""
     bounds = (given, given) if isinstance(given, int) else given
     match bounds:
         case (int(low), int(high)) if least <= low <= high:

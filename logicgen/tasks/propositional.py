@@ -37,18 +37,22 @@ _BINDING = (
 
 
 class PropositionalSettings(FormulaSettings):
-    """Keys of `[problem]`. Source `cnf` (clauses as in NeuroSAT) allows only `assignment`."""
+    """Keys of `[problem]`. Source `cnf` (clauses as in NeuroSAT) permits only key `assignment`."""
 
     of_all_sources: ClassVar = frozenset({"source", "assignment"})
 
     source: Literal["random", "cnf"] = "random"
-    # The right assignment that is stored: the `first` in order, the same for all solvers; one with
-    # the `fewest` literals; or one from a `random` model. The last two use a truth table
+    # The right assignment that is stored: the `first` in lexicographic order, which all solvers
+    # return; an assignment with the `fewest` literals; or an assignment derived from a `random`
+    # model. `fewest` and `random` use a truth table
     assignment: Literal["first", "fewest", "random"] = "first"
 
 
 class Propositional(FormulaTask):
-    """The task of assignments. An answer is a partial assignment that satisfies the formula."""
+    """The task of assignment prediction: the answer is a partial assignment.
+
+    It is right if all its completions satisfy the formula.
+    """
 
     name: ClassVar = "propositional"
     about: ClassVar = "a formula -> a partial assignment all of whose completions satisfy it"
@@ -71,7 +75,8 @@ class Propositional(FormulaTask):
     )
 
     def _solver(self, name: str | None, problem: Formula) -> Solver:
-        # No solver was requested. Both give the same answers, and a small table is faster.
+        # If no solver is requested, a small problem uses the truth table. It gives the same answers
+        # as the SAT solver, and is faster.
         few = name is None and len(problem.symbols) <= FEW
         return super()._solver("truth-table" if few else name, problem)
 
@@ -112,7 +117,8 @@ class Propositional(FormulaTask):
             chosen = fewest_literals(problem)
         else:  # the seed depends on the problem alone, so that data sets keep their bytes
             chosen = minimal_assignment(problem, Random(self.encode(problem)))
-        # No assignment is found only if the solver was wrong. The verifier then reports its answer.
+        # The formula is unsatisfiable (`chosen` is None) only if the solver's answer is wrong. The
+        # verifier then reports that answer.
         return chosen or answer
 
     def right_tokens(self, problem: Formula) -> RightTokens:
@@ -124,7 +130,7 @@ class Propositional(FormulaTask):
         return answer.same_as(other)
 
     def read_answer(self, text: str) -> Assignment | NoAnswer:
-        """Return the answer of a text: `unsat`, or an assignment in any notation."""
+        """Parse an answer: `unsat`, or an assignment in any notation."""
         return NO_ANSWER if says_none(text) else Assignment.read_either(text)
 
     def decode_answer(self, text: str) -> Assignment | NoAnswer:

@@ -1,4 +1,4 @@
-"""A task for use in programs: `logicgen.task("ltl")`."""
+"""The public interface to a task: the object that `logicgen.task("ltl")` returns."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Notation = Literal["infix", "prefix", "unicode", "latex"]
 
 
 class PublicTask:
-    """Problems and answers of a task. They can be given as text in any notation or as values.
+    """A task that draws, parses, writes, solves and verifies problems.
 
-    The methods `read`, `read_answer` and `sample`, and solutions, return values: formulas, traces,
-    assignments, or strings of symbols. `write` turns any of them into text; `str()` works for
-    traces and assignments.
+    Arguments can be texts in any notation, or values of the task: formulas, traces, assignments, or
+    strings of symbols. `read`, `read_answer`, `sample` and `solve` return values. `write` turns a
+    value into text; for traces and assignments `str()` does, too.
     """
 
     def __init__(self, name: str) -> None:
@@ -44,11 +44,11 @@ class PublicTask:
         return ProblemSamples(self._task, symbols, length, seed, **how)
 
     def read(self, problem: str) -> Any:
-        """Return the problem of a text. Raises FormatError with line and column."""
+        """Parse a problem. Raises FormatError with line and column."""
         return self._task.read_problem(problem)
 
     def read_answer(self, answer: str) -> Any:
-        """Return the answer of a text. Raises FormatError with line and column."""
+        """Parse an answer. Raises FormatError with line and column."""
         return self._task.read_answer(answer)
 
     def write(self, value: Any, notation: Notation = "infix") -> str:
@@ -102,7 +102,7 @@ class PublicTask:
         return judge.verify(self.name, self._problem(problem), said, solver, timeout)[0]
 
     def _problem(self, value: Any) -> str:
-        """Return the text of a problem."""
+        """Return a problem as text: a text unchanged, a value in prefix notation."""
         return value if isinstance(value, str) else self._written(self._task.encode, value)
 
     def _written(self, write: Callable[[Any], str], value: Any) -> str:

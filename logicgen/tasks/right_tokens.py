@@ -1,9 +1,10 @@
 """The tokens that may follow the beginning of an answer so that it can still become right.
 
-For any task, these are the next tokens of the known right answers. For assignments, they can all be
-computed. An assignment is right if every completion satisfies the formula. So a beginning can
-become right if and only if some completion satisfies it: the rows of the truth table that agree
-with its literals are not all false. Literals may come in any order, each symbol once.
+For any task, `KnownAnswers` returns the next tokens of given right answers. For assignments,
+`RightTokens` computes all such tokens. An assignment is right if all its completions satisfy the
+formula. So a beginning can become right if and only if at least one completion satisfies the
+formula: one row of the truth table that agrees with its literals is true. Literals may be in any
+order, and each symbol occurs once.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ class NextTokens(Protocol):
     """The protocol of objects that compute the right next tokens."""
 
     def along(self, answer: Sequence[str]) -> list[list[str]]:
-        """Return the right tokens after each beginning of an answer, the empty beginning first.
+        """Return the list of right next tokens for each beginning of an answer, the empty first.
 
         The tokens include `<end>` if the beginning is a right answer. The list ends with the whole
         answer, or after the first token that is not right.
@@ -29,7 +30,7 @@ class NextTokens(Protocol):
 
 
 class KnownAnswers:
-    """The beginnings of some known right answers to a problem."""
+    """Computes the right next tokens from a list of right answers to one problem."""
 
     def __init__(self, answers: Iterable[str]) -> None:
         self._answers = [[*answer.split(), END] for answer in answers]
@@ -46,9 +47,9 @@ class KnownAnswers:
 
 
 class RightTokens:
-    """The right beginnings of assignments to one formula of at most 20 symbols.
+    """Computes the right next tokens of assignments to one formula of at most 20 symbols.
 
-    A beginning is a list of tokens: a symbol, its value (`1` or `0`), a symbol, and so on. Raises
+    An assignment is a list of tokens: a symbol, its value (`1` or `0`), a symbol, and so on. Raises
     LogicgenError for more than 20 symbols.
     """
 
@@ -78,9 +79,11 @@ class RightTokens:
         return found
 
     def random(self, rng: Random, beginning: Sequence[str] = ()) -> list[str]:
-        """Return a random right assignment that continues a beginning. Tokens are equally likely.
+        """Return a random right assignment that continues a beginning.
 
-        A wrong end of the beginning is removed. Raises ValueError for an unsatisfiable formula.
+        Each next token is drawn uniformly from the right tokens. If the beginning cannot become
+        right, it is cut before its first wrong token. Raises ValueError for an unsatisfiable
+        formula.
         """
         if not self.satisfiable:
             raise ValueError("an unsatisfiable formula has no right assignment")

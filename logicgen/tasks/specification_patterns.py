@@ -2,7 +2,7 @@
 
 Source: Dwyer, Avrunin, Corbett, Patterns in Property Specifications for Finite-State Verification
 (ICSE 1999): eleven properties, each in five scopes. Hahn et al. (ICLR 2021) test on conjunctions of
-them, over the core operators and up to 126 tokens.
+these patterns, over the core operators (`! & X U 0 1`) and of up to 126 tokens.
 """
 
 from __future__ import annotations
@@ -118,7 +118,8 @@ def core_patterns() -> tuple[Formula, ...]:
     )
 
 
-# Counting takes time in the fourth power of the length. The published problems have up to 126.
+# The most tokens of a conjunction. Counting conjunctions takes time in the fourth power of this
+# number. The published problems have up to 126 tokens.
 LONGEST = 256
 
 # If random conjunctions rarely have the cell's number of symbols, the drawing is abandoned.
@@ -190,7 +191,11 @@ class PatternSource(Source):
                 yield Draw(_conjunction(formulas), k)
 
     def _count_sequences(self, parts: int, tokens: int, alphabet: int) -> int:
-        """Count sequences of `parts` patterns over the alphabet, with one token added to each."""
+        """Count sequences of `parts` patterns that have `tokens` tokens together.
+
+        Each pattern counts one more token, for the `&` after it. `alphabet`: the number of symbols
+        that propositions are chosen from.
+        """
         if parts == 0 or tokens <= 0:
             return int(parts == 0 == tokens)
         return sum(
@@ -200,7 +205,10 @@ class PatternSource(Source):
         )
 
     def _counts(self, tokens: int) -> list[int]:
-        """Count conjunctions by number of symbols, with one token added to each pattern."""
+        """Return the number of conjunctions of `tokens` tokens, by number of symbols.
+
+        Each pattern counts one more token, for the `&` after it.
+        """
         while len(self._reached) <= tokens:
             end = len(self._reached)
             counts = [0] * (end // 2 + 1)  # each operator and each symbol takes a token
@@ -214,9 +222,10 @@ class PatternSource(Source):
         return self._reached[tokens]
 
     def _count_ways(self, tokens: int, used: int, symbols: int) -> int:
-        """Count the ways to continue after `used` symbols so that `symbols` are used in the end.
+        """Count the ways to add `tokens` tokens of patterns to a conjunction with `used` symbols.
 
-        Some propositions of a pattern (`old`) are used before. New ones differ in order only.
+        The whole conjunction then has exactly `symbols` symbols. `old` propositions of a pattern
+        are symbols used before. New symbols are named in order of occurrence.
         """
         if tokens <= 0:
             return int(tokens == 0 and used == symbols)
@@ -245,7 +254,10 @@ class PatternSource(Source):
 
 
 def _named(pattern: Formula, old: int, used: int) -> Iterator[Formula]:
-    """Yield the pattern with `old` of its symbols among the first `used`, the others new."""
+    """Yield each renaming of a pattern that uses exactly `old` of the first `used` symbols.
+
+    The other symbols of the pattern get new names.
+    """
     for places in combinations(pattern.symbols, old):
         new = [name for name in pattern.symbols if name not in places]
         fresh = {name: symbol_name(used + i) for i, name in enumerate(new)}

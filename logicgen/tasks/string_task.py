@@ -1,8 +1,8 @@
-"""Tasks whose problems and answers are strings of tokens, the same in both notations.
+"""Tasks whose problems and answers are strings of tokens. Infix and prefix notation are the same.
 
-A problem of a `DeterminedTask` shows examples. Some rules (mappings of keys to values, or
-permutations) fit them. If such rules exist and all give the same answer, it is the only right
-answer. Otherwise the problem has no answer.
+A problem of a `DeterminedTask` shows examples of a rule (a mapping of keys to values, or a
+permutation). If at least one rule fits the examples, and all fitting rules give the same answer,
+this is the only right answer. Otherwise the problem has no answer.
 
 Source of these tasks: Huang et al., Lexinvariant Language Models (NeurIPS 2023).
 """
@@ -24,7 +24,7 @@ from logicgen.tokens import symbol_name
 
 Symbols = tuple[str, ...]
 
-# The names contain blanks, so that no token has the same name.
+# Names of three special steps of the automaton. They contain blanks, which no token does.
 _START, _END, _ANY = "start of a text", "end of a text", "any symbol"
 
 # The fixed tokens of the grammars, by the names of their alternatives.
@@ -53,9 +53,10 @@ class StringTask(Task):
         return Explanation(self.reason(problem, answer, verdict), deciding=self.deciding(problem))
 
     def deciding(self, problem: Any) -> tuple[tuple[int, ...], ...]:
-        """Return, by token of the right answer, the tokens of the problem that decide it.
+        """Return, for each token of the right answer, the problem's tokens that decide it.
 
-        Tokens are numbered in prefix notation, from 0. Returns () if there is no right answer.
+        A token is given by its number in prefix notation, from 0. Returns () if there is no right
+        answer.
         """
         return ()
 
@@ -69,12 +70,12 @@ def _difference(answer: Symbols, right: Symbols) -> str:
 
 
 class TokenLanguage(Language):
-    """A language of strings of tokens. `make` turns the tokens of a text into its value.
+    """A language of strings of tokens. `make` turns a list of tokens into a value.
 
-    An alternative of its grammar is empty, or a token and perhaps a rule. So the rules are the
-    states of a finite automaton, which is twenty times as fast as Lark. It reads tokens between
-    blanks, and accepts the texts that the grammar derives. Lark reads all other texts, or reports
-    their errors.
+    Its grammar is right-linear: an alternative is empty, a token, or a token and a rule. So the
+    rules are the states of a finite automaton, which is twenty times as fast as Lark. The automaton
+    accepts texts of the grammar whose tokens are separated by blanks. Lark parses all other texts,
+    or reports their errors.
     """
 
     def __init__(self, grammar: str, make: Callable[[list[str]], Any]) -> None:
@@ -89,7 +90,10 @@ class TokenLanguage(Language):
         return self._make(tokens) if accepted else super().read(text, notation)
 
     def _automaton(self, notation: str) -> dict[str, dict[str, str]]:
-        """Return, for each rule, the rule after each token, any symbol, or the end of a text."""
+        """Return the transitions of the automaton: by rule (state), then by step, the next rule.
+
+        A step is a fixed token, any symbol, or the start or the end of the text.
+        """
         steps: dict[str, dict[str, str]] = {_END: {_END: _END}}
         for production in self.productions(notation):
             after = steps.setdefault(production.rule, {})
@@ -125,7 +129,7 @@ def token_language(grammar: str, make: Callable[[list[str]], Any] = tuple) -> La
 
 
 def _build(make: Callable[[list[str]], Any], meaning: str, values: Sequence[Any]) -> Any:
-    # Right-recursive rules are completed from the last token on, so the tokens come backwards.
+    # The parser completes right-recursive rules from the last token on. So `tokens` is reversed.
     tokens: list[str] = values[-1] if values else []
     match meaning:
         case "all":
@@ -140,13 +144,13 @@ def _build(make: Callable[[list[str]], Any], meaning: str, values: Sequence[Any]
 
 
 class DeterminedSettings(Settings):
-    """Keys of `[problem]` that these tasks share. frequencies: see `tasks/frequencies.py`."""
+    """Keys of `[problem]` of each `DeterminedTask`. frequencies: see `tasks/frequencies.py`."""
 
     frequencies: FrequencyKind = "uniform"
 
 
 class DeterminedSource(Source):
-    """Problems that show one or more examples, with symbols drawn by frequency."""
+    """Random problems that show one or more examples. Symbols are drawn by their frequencies."""
 
     exact = False
     named = True
@@ -169,7 +173,7 @@ class DeterminedSource(Source):
 
     @abstractmethod
     def too_few(self, examples: int, symbols: int) -> str | None:
-        """Return why these examples need more symbols, or None if the symbols suffice."""
+        """Return the reason if the symbols are too few for the examples; None if they suffice."""
 
     def obstacle(self, cell: Cell) -> str | None:
         """Return why no problem has the length, or why the number of symbols does not fit."""
@@ -185,7 +189,7 @@ class DeterminedSource(Source):
         return self.too_few(examples[0], most) or self._frequencies.obstacle(most)
 
     def examples(self, cell: Cell) -> list[int]:
-        """Return the numbers of examples that give a length of the cell, in increasing order."""
+        """Return the numbers of examples with which a problem's length is in the cell, sorted."""
         further = (divmod(length - self.first, self.step) for length in cell.lengths)
         return [number + 1 for number, rest in further if number >= 0 and rest == 0]
 
@@ -196,7 +200,10 @@ class DeterminedSource(Source):
 
 
 class DeterminedTask(StringTask):
-    """A task that shows examples of a rule and asks to apply it. `between` separates symbols."""
+    """A task that shows examples of a rule and asks to apply the rule.
+
+    between: the text that separates symbols where problems are part of a text corpus.
+    """
 
     symbols_meaning: ClassVar = "number of symbols the problem was drawn from"
     between: ClassVar[str] = ""
