@@ -2,10 +2,10 @@
 
 Batch `t` is a pure function of (split, batch size, seed, t), so that a resumed training is exact.
 Each epoch shows every example once. It shuffles all examples, and cuts them into windows of 100
-batches. Within a window, examples are sorted by the length of the problem, to avoid padding. Then
-the window is cut into batches, and the batches are shuffled. Sorting by the length of the answer,
-too, would put similar answers into each batch (all empty, all over three symbols), which trains
-badly.
+batches. Within a window of 100 batches, examples are sorted by the length of the problem, to reduce
+padding. Then the window is cut into batches, and the batches are shuffled. Sorting by the length of
+the answer, too, would put similar answers into each batch (for example only empty answers), which
+trains badly.
 
 All devices have the same batches and draw the same random numbers for them. Each device learns from
 its share of the sequences. So the number of devices changes a training only by rounding.
@@ -25,7 +25,7 @@ from logicgen.tokens import Vocabulary
 
 
 class Rank(NamedTuple):
-    """The number of a device, below `devices`, the number of devices that train a model."""
+    """The number of a device, from 0, and `devices`, the number of devices that train a model."""
 
     number: int
     devices: int
@@ -34,7 +34,8 @@ class Rank(NamedTuple):
 class Share(NamedTuple):
     """The sequences of a batch from which a device learns, and their weight.
 
-    rows: int64 (R,), their numbers in the whole batch; R is the same on every device.
+    rows: int64 (R,), the numbers of the R sequences in the whole batch; R is the same on every
+        device.
     whole: number of sequences of the whole batch.
     weight: the weight of the share's mean loss. With these weights, the mean over all devices
         equals the loss of the whole batch.
@@ -46,9 +47,9 @@ class Share(NamedTuple):
 
     @classmethod
     def of(cls, counts: Tensor, rank: Rank) -> tuple[Self, Tensor]:
-        """Return the share of a device, and which of its rows are fillers, bool (R,).
+        """Return the share of a device, and whether each of its rows is a filler, bool (R,).
 
-        counts: int64 (B,), the number of targets of each sequence that count in the loss.
+        counts: int64 (B,), the number of loss targets in each of the B sequences of the batch.
         """
         whole = len(counts)
         size = -(-whole // rank.devices)
@@ -59,17 +60,20 @@ class Share(NamedTuple):
         return cls(rows, whole, rank.devices * own / max(int(counts.sum()), 1)), filler
 
 
-WINDOW = 100  # batches
+WINDOW = 100  # number of batches in a window of examples that are sorted together
 
 
 class Batch(NamedTuple):
-    """Ids as int64, padded with `<pad>`. The decoder reads the targets shifted by one."""
+    """A batch of B problems with answers: int64 ids, padded with `<pad>`.
+
+    S and T are the lengths of the longest problem and answer, with markers.
+    """
 
     step: int  # the number t of the batch in the stream
-    problems: Tensor  # (B, S) problem <end>
-    inputs: Tensor  # (B, T) <start> answer
-    targets: Tensor  # (B, T) answer <end>
-    places: Tensor  # (N,), indices of the tokens in the flattened inputs, and in the targets
+    problems: Tensor  # (B, S), each problem, then <end>
+    inputs: Tensor  # (B, T), the decoder's inputs: <start>, then the answer
+    targets: Tensor  # (B, T), the decoder's targets: the answer, then <end>
+    places: Tensor  # (N,), indices of the N tokens in the flattened inputs, and in the targets
     share: Share | None = None  # the device's share of a larger batch
 
     def to(self, device: torch.device) -> Self:

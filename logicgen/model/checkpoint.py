@@ -54,8 +54,8 @@ REMEDY = "restore the file or train again"
 def save_tree(tree: Any, path: Path) -> None:
     """Write a nested state (dicts, lists, tuples, tensors, numbers, text) as one safetensors file.
 
-    A tensor's name is its place in the tree. The tree is JSON in the metadata of the same file, so
-    that both always agree.
+    A tensor's name is the path of keys to it in the nested state. The rest of the state is JSON in
+    the metadata of the same file, so that tensors and JSON always agree.
     """
     tensors: dict[str, Tensor] = {}
     skeleton = json.dumps(_pack(tree, "", tensors))
@@ -83,7 +83,7 @@ def load_tree(path: Path) -> Any:
 
 
 def steps_done(path: Path) -> int:
-    """Return the number of steps of a checkpoint. Raises LogicgenError for another file."""
+    """Return how many training steps a checkpoint has. Raises LogicgenError for another file."""
     tree = load_tree(path)
     steps = tree.get("global_step") if isinstance(tree, dict) else None
     if type(steps) is not int or steps < 0:
@@ -92,7 +92,10 @@ def steps_done(path: Path) -> int:
 
 
 def _pack(tree: Any, place: str, tensors: dict[str, Tensor]) -> Any:
-    """Return the tree as JSON; other types become a dict with one key that begins with $."""
+    """Return the state as JSON. A type that JSON lacks becomes a dict with one key like $tuple.
+
+    place: the path of keys to this part of the state. Its tensors are added to `tensors`.
+    """
     if isinstance(tree, Tensor):
         tensors[place] = tree.detach().cpu().contiguous().clone()
         return {"$tensor": place}
@@ -147,7 +150,7 @@ def save_model(
 ) -> None:
     """Write a trained model into its run folder.
 
-    The card is written last, and contains the checksum of the weights.
+    The card (`model.json`) is written last, and contains the checksum of the weights.
 
     half: store weights in half precision. After loading, computation is in single precision.
     """
@@ -176,8 +179,8 @@ def save_model(
 def precision_of(content: dict[str, Any]) -> str | None:
     """Return the precision that `run.json` or `model.json` records.
 
-    If it records no precision, return the precision of the recipe, unless that is `auto`. Models of
-    counts have no precision: return None.
+    If neither file records a precision, return the precision of the recipe, unless that is `auto`.
+    Return None for n-gram models, which are counted and have no precision.
     """
     training = (content.get("recipe") or {}).get("training") or {}
     known = content.get("precision") or training.get("precision")
@@ -185,17 +188,17 @@ def precision_of(content: dict[str, Any]) -> str | None:
 
 
 def _are_numbers(model: Model) -> bool:
-    """Return whether no weight is `nan`; logarithms of 0 are allowed."""
+    """Return whether no weight is `nan`. Infinite weights (logarithms of 0) are allowed."""
     return not any(bool(torch.isnan(value).any()) for value in model.state_dict().values())
 
 
 def _card_digest(card: dict[str, Any]) -> str:
-    """Return the digest of a card, because the recipe is also a part of the model."""
+    """Return the digest of a card. The card contains the recipe, which also defines the model."""
     return json_sha256(card, without="card_sha256")
 
 
 def as_encoder_decoder(model: Model, called: str | Path) -> EncoderDecoder:
-    """Return a model that answers problems. Raises LogicgenError for a language model."""
+    """Return the model if it answers problems. Raises LogicgenError for a language model."""
     if isinstance(model, EncoderDecoder):
         return model
     raise LogicgenError(
@@ -205,7 +208,7 @@ def as_encoder_decoder(model: Model, called: str | Path) -> EncoderDecoder:
 
 
 def as_language_model(model: Model, called: str | Path) -> LanguageModel:
-    """Return a language model. Raises LogicgenError for a model that answers problems."""
+    """Return the model if it is a language model. Raises LogicgenError for another model."""
     if isinstance(model, LanguageModel):
         return model
     raise LogicgenError(
@@ -255,10 +258,10 @@ def load_model(run: str | Path, device: str = "auto") -> Model:
 
 
 def _weighted(card: dict[str, Any], weights: Path) -> Model:
-    """Return the model of a card with the weights of a file.
+    """Make the model that a card describes, and load its weights from a file.
 
-    Raises ValueError if the card describes a network that is larger than the weights. Then no
-    memory for such a network is allocated.
+    Raises ValueError, before memory is allocated, if the card describes a larger network than the
+    weights.
     """
     with safe_open(weights, "pt") as file:
         names = list(file.keys())
@@ -290,7 +293,7 @@ def find_run(name: str | Path) -> Path:
 
 
 def scores_folder(name: str | Path, split: str) -> Path:
-    """Return the folder for a model's scores: in its run, or in `runs/` for a shipped model."""
+    """Return the folder of a model's scores: in its run folder, or in `runs/` if it is shipped."""
     run = find_run(name)
     return (run if run == Path(name) else Path("runs") / run.name) / split
 

@@ -1,4 +1,8 @@
-"""Encoder-decoders, which answer problems: embedding, Transformer, loss and predictions."""
+"""Encoder-decoders, which answer problems: embedding, Transformer, loss and predictions.
+
+Shapes: B problems, S tokens of a problem, T tokens of an answer, F fixed tokens (all tokens except
+symbols), V = F + symbols.
+"""
 
 from __future__ import annotations
 
@@ -41,16 +45,16 @@ EMBEDDINGS: dict[str, Callable[..., Embedding]] = {
 }
 
 
-# Most attention scores of a batch for each head: a gigabyte with four heads.
+# Most attention scores of a batch for each head. With four heads this is a gigabyte.
 MOST_SCORES = 2**26
-# Most unfinished answers that are continued together. The memory of each is kept.
+# Most unfinished answers that are continued together. Each needs memory for keys and values.
 MOST_ROWS = 1024
 
 
 class EncoderDecoder(Model):
-    """A recipe's encoder-decoder for one vocabulary.
+    """The encoder-decoder of a recipe, for one vocabulary.
 
-    It accepts more symbols than in training if its embedding method does.
+    It accepts more symbols than in training if its embedding method has rows for them.
 
     Attributes:
         alphabet: number of symbols in the training data.
@@ -116,11 +120,11 @@ class EncoderDecoder(Model):
         self._check_range(longest)
 
     def _transformer(self, **arguments: Any) -> Transformer:
-        """Return the network."""
+        """Return the network, with new weights."""
         return Transformer(**arguments)
 
     def _arities(self) -> Tensor:
-        """Return the operands of each fixed token, then of a symbol; int64 (F + 1,)."""
+        """Return the number of operands of each fixed token, then of a symbol; int64 (F + 1,)."""
         arities = load_task(self.task_name).problem_arities
         if arities is None:
             raise LogicgenError(
@@ -181,7 +185,7 @@ class EncoderDecoder(Model):
         return batch.shared(rank, self.vocabulary.pad)
 
     def validation_batches(self, data: ProblemData) -> list[Batch]:
-        """Return the first validation examples, in batches of similar length."""
+        """Return the first validation examples, in batches of problems of similar length."""
         assert self.recipe.training is not None
         split, table = data.validation, self.recipe.training
         assert split is not None
@@ -205,13 +209,15 @@ class EncoderDecoder(Model):
     ) -> Loss:
         """Return the loss of a batch in which several tokens may be right at each position.
 
-        right: bool (B, T, V), with the symbol names of the batch and V as in training.
+        right: bool (B, T, V), whether each token is right. Symbols have the numbers of the batch,
+            and V is the number of tokens in training.
         measured: whether to add the share of positions at which the likeliest token is right.
         """
         if self.recipe.canonical:
             fixed = len(self.vocabulary)
             symbol = first_occurrence(batch.problems, fixed, self.training_symbols).symbol
             columns = torch.arange(fixed, device=right.device).expand(len(right), -1)
+            # The network reads canonical (new) ids instead of the batch's (old) ids.
             columns = torch.cat([columns, symbol + fixed], dim=1)  # (B, V), old id of each new id
             right = right.gather(2, columns[:, None].expand(-1, right.shape[1], -1))
         batch, logits = self._logits(batch, generator)
@@ -225,7 +231,7 @@ class EncoderDecoder(Model):
     def log_probabilities(self, batch: Batch, generator: torch.Generator) -> Tensor:
         """Return the log-probability of each token of the answers (B, T), 0 for padding.
 
-        They are computed as when answers are drawn: without dropout, with one draw of the rows.
+        They are computed as in decoding: without dropout, with one draw of the embedding rows.
         """
         training = self.training
         self.train(False)
@@ -309,7 +315,7 @@ class EncoderDecoder(Model):
     def predict(self, request: Request) -> list[list[Answer]]:
         """Return at most `decoding.answers` answers to each problem.
 
-        They are sorted by score after a beam search, and by order of drawing after sampling.
+        A beam search sorts its answers by score. Sampled answers are in the order of drawing.
         """
         problems, symbols, ensemble = request.problems, request.symbols, request.ensemble
         self._check_ensemble(ensemble)
@@ -334,11 +340,11 @@ class EncoderDecoder(Model):
         ]
 
     def most_together(self, symbols: int, tokens: int) -> int:
-        """Return the most problems of these numbers of symbols and tokens for one batch."""
+        """Return the largest batch size for problems with these numbers of symbols and tokens."""
         return MOST_SCORES // tokens**2 or 1
 
     def check(self, symbols: int, ensemble: int = 1) -> None:
-        """Raise LogicgenError if there are too few rows for the symbols, or nothing to average."""
+        """Raise LogicgenError if there are too few rows, or no random rows for an ensemble."""
         self._check_ensemble(ensemble)
         self.inference_matrix(symbols, 0)
 
@@ -361,7 +367,7 @@ class EncoderDecoder(Model):
             )
 
     def _renamed(self, ids: Sequence[int], names: Sequence[int]) -> list[int]:
-        """Return ids in which symbol k has the number names[k]."""
+        """Replace symbol k in ids by symbol names[k]."""
         fixed = len(self.vocabulary)
         return [fixed + names[i - fixed] if i >= fixed else i for i in ids]
 

@@ -25,12 +25,14 @@ from logicgen.productions import NEGLIGIBLE, Grammar
 from logicgen.productions.random_grammar import START
 from logicgen.tokens import END, Tokens
 
-# Weight of the newest loss in the running average of each start.
+# Weight of the newest loss in the running average of the losses of each start.
 FOLLOWING = 0.1
 
 
 class InductiveStarts(nn.Module):
-    """Random starts of one network that are trained at once. The best start predicts.
+    """Copies of one network with different random weights ("starts"), trained at once.
+
+    The start with the least loss predicts.
 
     Raises LogicgenError if the tokens are not the tokens of a corpus of sentences.
     """
@@ -65,7 +67,7 @@ class InductiveStarts(nn.Module):
         return int(self.losses.argmin())
 
     def weights(self) -> LogWeights:
-        """Return the weights of the best start, (1, ...)."""
+        """Return the weights of the best start, as tensors (1, ...) for one student."""
         return LogWeights(*(each[self.best][None] for each in self.network.weights()))
 
     def grammar(self) -> Grammar:
@@ -87,7 +89,7 @@ class InductiveStarts(nn.Module):
             )
 
     def _words(self, tokens: Tensor) -> Tensor:
-        """Return (B, L) word ids of (B, L + 1) tokens.
+        """Convert (B, L + 1) tokens of a corpus to (B, L) word ids of the network.
 
         Raises LogicgenError if the tokens are not sentences that the network can read.
         """
@@ -108,9 +110,10 @@ class InductiveStarts(nn.Module):
         return words
 
     def loss(self, tokens: Tensor) -> Tensor:
-        """Return the mean cross-entropy of (B, P + 1) tokens except the first, in nats.
+        """Return the mean cross-entropy of sentences, (B, P + 1) tokens with `<start>`, in nats.
 
-        In training it is a mean over starts. In evaluation it is the value of the best start.
+        In training, return the mean over all starts. In evaluation, return the loss of the best
+        start.
         """
         words = self._words(tokens)
         self.check(words.shape[1])
@@ -164,8 +167,8 @@ class InductiveModel(LanguageModel):
     def reader(self, seeds: Sequence[int], count: int | None = None) -> Reader:
         """Return a function that reads a text for each seed in parts.
 
-        It reads all words again for each new word, because each word changes the beliefs about all
-        units.
+        The function reads all words again for each new word, because each word changes the beliefs
+        about all units.
         """
         self.check(count or len(self.tokens))
         return reading_again(self.network.log_probabilities)
@@ -175,9 +178,10 @@ class InductiveModel(LanguageModel):
 
 
 def ambiguity(weights: LogWeights) -> Tensor:
-    """Return the entropy of a word's unit given the word, in nats, as a mean over layers, (S,).
+    """Return the conditional entropy of the unit that emits a word, given the word.
 
-    It is 0 if no two units of a layer emit the same word. Units that are never on do not count.
+    The result is in nats, (S,) for S students, a mean over layers. The entropy is 0 if no two units
+    of a layer emit the same word. Units that are never on do not count.
     """
     reach, found = weights.start.exp(), []
     for layer in range(weights.tokens.shape[1]):
@@ -196,7 +200,7 @@ def _surprise(probabilities: Tensor) -> Tensor:
 
 
 def as_grammar(weights: LogWeights, student: int, words: tuple[str, ...]) -> Grammar:
-    """Return the grammar in the weights of a student."""
+    """Convert the weights of one student to a grammar."""
     start, tokens, below = (each[student].detach().double().exp().cpu().numpy() for each in weights)
     return named(
         Grammar(
@@ -213,7 +217,7 @@ def as_grammar(weights: LogWeights, student: int, words: tuple[str, ...]) -> Gra
 
 
 def named(grammar: Grammar) -> Grammar:
-    """Name each unit after the word that it emits with a probability of at least one half.
+    """Name each unit of a grammar after the word that it emits with probability 1/2 or more.
 
     Other units, and units that are never on, keep their names. If several units emit the same word,
     later units get a number.

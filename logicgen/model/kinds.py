@@ -1,4 +1,4 @@
-"""The class of each kind of model, and the grammar mask of a task."""
+"""The model class of each kind of network, and the grammar mask of a task."""
 
 from __future__ import annotations
 
@@ -51,6 +51,6 @@ def model_of_card(card: dict[str, Any]) -> Model:
 
 
 def grammar_mask(task: Task, longest: int) -> GrammarMask:
-    """Return the mask under which answers of up to `longest` tokens parse."""
+    """Return a mask that allows only answers of up to `longest` tokens that the task can parse."""
     automaton = task.answer_automaton(longest)
     return GrammarMask(torch.from_numpy(automaton.transition), torch.from_numpy(automaton.distance))

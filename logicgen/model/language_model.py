@@ -1,4 +1,7 @@
-"""Language models, which predict the next token of a sequence, with any kind of network."""
+"""Language models, which predict the next token of a sequence, with any kind of network.
+
+Shapes: B sequences, T tokens of a sequence, V tokens of the vocabulary.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ from logicgen.tokens import Tokens
 
 
 class LanguageModel(Model):
-    """A recipe's network for one list of tokens."""
+    """A language model: the network of a recipe, for one vocabulary of tokens."""
 
     noun = "a language model"
     network: Any
@@ -48,7 +51,7 @@ class LanguageModel(Model):
 
     @property
     def random(self) -> bool:
-        """Return whether predictions depend on random rows of each sequence."""
+        """Return whether predictions depend on random embedding rows of each sequence."""
         return False
 
     @property
@@ -154,14 +157,15 @@ class LanguageModel(Model):
         """Return the log-probabilities of the token after each of (B, T) tokens, (B, T, V).
 
         seeds: the seed of each sequence's random rows; 0 to B - 1 if not given.
-        count: V, if it differs from training. Raises LogicgenError if rows are trained.
+        count: V, if it differs from training. If the embedding rows are trained, LogicgenError is
+            raised.
         """
         self.check(count or len(self.tokens))
         found: Tensor = self.network.log_probabilities(tokens.to(self.device))
         return found
 
     def cache_share(self, tokens: Tensor, seeds: Sequence[int]) -> Tensor | None:
-        """Return the share (B, T) of the cache in the predictions; None without a cache.
+        """Return the cache's share (B, T) of each prediction; None for a model without a cache.
 
         seeds: the seed of each sequence's random rows.
         """
@@ -169,7 +173,7 @@ class LanguageModel(Model):
 
     @abstractmethod
     def reader(self, seeds: Sequence[int], count: int | None = None) -> Reader:
-        """Return a function that reads a text for each seed in parts.
+        """Return a function that reads texts in parts, one text for each seed.
 
         seeds, count: see `log_probabilities`.
         """
@@ -194,7 +198,7 @@ class LanguageModel(Model):
 
 
 class NeuralLanguageModel(LanguageModel):
-    """A Transformer, a simple recurrent network or a neural n-gram model over rows of tokens."""
+    """A Transformer, a simple recurrent network or a neural n-gram model with token embeddings."""
 
     network: CausalLM
     several_devices = True
@@ -251,7 +255,7 @@ class NeuralLanguageModel(LanguageModel):
         return self.network.reader(self.network.rows.seeded(seeds, count), len(seeds))
 
     def trained_rows(self, data: SequenceData, called: str) -> tuple[Tensor, np.ndarray]:
-        """Return the trained rows, as `Model.trained_rows`. All tokens count as symbols."""
+        """Return the trained rows as `Model.trained_rows` does. All tokens count as symbols."""
         rows = self.network.rows
         if rows.trained is None or rows.random:
             return super().trained_rows(data, called)

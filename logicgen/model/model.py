@@ -40,14 +40,14 @@ AnyData = TrainingData[Any, Any]
 
 
 class Loss(NamedTuple):
-    """The loss of a training batch, and its logged measures by name."""
+    """The loss of a training batch, and measures for the logs, by name."""
 
     value: Tensor
     measures: dict[str, Tensor]
 
 
 class Answer(NamedTuple):
-    """The ids of an answer without markers, and its score (see `DecodedAnswers`)."""
+    """The ids of an answer without `<start>` and `<end>`, and its score (`DecodedAnswers`)."""
 
     ids: list[int]
     score: float
@@ -55,14 +55,14 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True)
 class Request:
-    """Problems, and the settings for answering them.
+    """Problems to answer, and the settings of decoding.
 
     Attributes:
         problems: the ids of each problem.
         symbols: number of symbol rows; it must exceed the highest symbol number of the problems.
         embedding_seed: seed of the embedding's random rows, which are drawn once for the request.
         max_length: most tokens of an answer. An answer that did not end has one more token.
-        grammar: the mask under which answers parse; without it all tokens are allowed.
+        grammar: a mask that allows only answers that parse; without it all tokens are allowed.
         decoding: the decoding method, with the number of answers.
         ensemble: number of draws of the embedding over which probabilities are averaged. Different
             embedding seeds use different draws.
@@ -85,7 +85,7 @@ class Answerer(Protocol):
     Attributes:
         alphabet: number of symbols in the training problems.
         canonical: whether renamings of a problem are decoded only once.
-        votes: number of answers drawn to a problem, of which the most frequent is returned.
+        votes: number of answers drawn for each problem. The most frequent answer is returned.
         trained_on_task: whether the model was trained on problems of this task.
     """
 
@@ -199,7 +199,7 @@ class Model(nn.Module, ABC):
     def start_from(self, trained: Any, name: str) -> None:
         """Load the weights of a trained model.
 
-        trained: a model of the same use: it answers problems, or it is a language model.
+        trained: a model with the same purpose: answering problems, or language modeling.
         name: the trained model's name in messages.
 
         Raises LogicgenError, with the name of a key or weight, if the models do not fit together.
@@ -212,10 +212,10 @@ class Model(nn.Module, ABC):
     # -- use ----------------------------------------------------------------------------------
 
     def trained_rows(self, data: AnyData, called: str) -> tuple[Tensor, np.ndarray]:
-        """Return the trained rows of symbols, (R, width), and which occur in training, bool (R,).
+        """Return the R trained rows of symbols, and whether each symbol occurs in training.
 
-        The rows may be changed in place. Raises LogicgenError if the model has no trained row for
-        each symbol.
+        The results are (R, width) and bool (R,). The rows may be changed in place. Raises
+        LogicgenError if the model has no trained row for each symbol.
         """
         raise LogicgenError(
             f"{called}: no trained row belongs to one symbol; give a model whose embedding.method"
@@ -226,8 +226,8 @@ class Model(nn.Module, ABC):
     def answerer(self, data: Dataset, called: str, votes: int | None = None) -> Answerer:
         """Return an object that answers the problems of a data set.
 
-        votes: number of answers that a language model draws to a problem. The most frequent answer
-            counts.
+        votes: number of answers that a language model draws for a problem. It returns the most
+            frequent answer.
 
         Raises LogicgenError if the model cannot read the problems, or cannot vote.
         """

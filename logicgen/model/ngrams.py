@@ -50,7 +50,7 @@ from logicgen.model.recipe import NGramTable, TextNGramTable
 from logicgen.nn.generation import Reader, reading_again
 from logicgen.tokens import NOTHING
 
-# The largest number of elements of a table of counts: half a gigabyte of int32.
+# The largest number of elements of a table of counts. With int32 this is half a gigabyte.
 MOST = 2**27
 
 
@@ -86,7 +86,7 @@ class NGram(nn.Module):
             )
 
     def _number(self, grams: Tensor) -> Tensor:
-        """Return the number of each n-gram of (N, n), (N,): its tokens are the digits in base V."""
+        """Return the number (N,) of each of (N, n) n-grams. Its tokens are the digits in base V."""
         number = grams.new_zeros(len(grams))
         for column in grams.T:
             number = number * self.tokens + column
@@ -150,7 +150,7 @@ class NGramModel(LanguageModel):
 
 # Limits on the tokens to which the smoothing is fitted: in all texts, and in each text.
 FITTED_ON, EACH = 2**16, 512
-# The largest number of elements of a (texts, places, places) array.
+# The largest number of elements of an array (B, T, T).
 AT_A_TIME = 2**24
 FIT_STEPS = 400
 FIT_RATE = 0.1
@@ -165,7 +165,7 @@ class TextNGram(nn.Module):
     def __init__(self, order: int, smoothing: str) -> None:
         super().__init__()
         self.order, self.smoothing = order, smoothing
-        # b and a of the formula above, for n-grams of 1, 2, ... tokens
+        # The numbers b and a of the module's formula, for n-grams of 1, 2, ... tokens
         self.register_buffer("strength", torch.ones(order))
         self.register_buffer("discount", torch.zeros(order))
 
@@ -208,9 +208,9 @@ class TextNGram(nn.Module):
         return _mixed(counts, self.strength.double(), self.discount.double(), tokens)[:, 1:].log()
 
     def _places(self, texts: Tensor) -> Iterator[Tensor]:
-        """Yield for n = 1, 2, ... which pairs of places follow the same n - 1 tokens.
+        """Yield for n = 1, 2, ... whether two places of a text follow the same n - 1 tokens.
 
-        texts: (B, T).
+        texts: (B, T), B texts of T places.
 
         Each result is bool (B, T, T). Entry [b, p, j] is True if place j is before place p and both
         follow the same n - 1 tokens.
@@ -236,11 +236,12 @@ class TextNGram(nn.Module):
             yield own, _count(same), different
 
     def _chosen_by_escapes(self, texts: Tensor, tokens: int) -> Tensor:
-        """Return the PPM probability of the token at each place, (B, T), as `_by_escapes` does."""
+        """Return the PPM probability of the token at each place of the texts, (B, T)."""
         alike = _alike(texts)
         found = torch.zeros(texts.shape, dtype=torch.float64, device=texts.device)
         left = torch.ones_like(found)
-        # Whether the token at j ([b, p, j]) or at p ([b, p]) followed a longer context.
+        # Whether the token at place j (`gone[b, p, j]`) or at place p (`own_gone[b, p]`) followed a
+        # longer context.
         gone, own_gone = torch.zeros_like(alike), torch.zeros_like(texts, dtype=torch.bool)
         for same in reversed(list(self._places(texts))):
             own = _count(same & alike)
@@ -290,17 +291,20 @@ class TextNGram(nn.Module):
 
 
 def _alike(texts: Tensor) -> Tensor:
-    """Return whether two places of (B, T) texts have equal tokens, bool (B, T, T)."""
+    """Compare all pairs of places of (B, T) texts: bool (B, T, T), True for equal tokens."""
     return texts[:, :, None] == texts[:, None, :]
 
 
 def _count(places: Tensor) -> Tensor:
-    """Count the true values of the last axis. A sum of bool would take four times as long."""
+    """Count the true values along the last axis, four times as fast as a sum of bool."""
     return places.view(torch.uint8).sum(-1, dtype=torch.int32)
 
 
 def _occurring(places: Tensor, texts: Tensor, alike: Tensor, tokens: int) -> Tensor:
-    """Return whether the token at place j is at one of the places [b, p], bool (B, T, T)."""
+    """Return whether the token at place j also occurs at one of the places `places[b, p]`.
+
+    The result is bool (B, T, T), with the indices b, p, j.
+    """
     if tokens > texts.shape[1]:
         return (places.float() @ alike.float()) > 0
     ids = texts.clamp(min=0)
@@ -322,7 +326,7 @@ def _by_escapes(counts: list[Tensor]) -> Tensor:
     """Return PPM probabilities, (B, T, V), from counts in contexts of 0, 1, ... tokens."""
     found = torch.zeros_like(counts[0])
     left = torch.ones_like(found[..., :1])
-    new = torch.ones_like(found)  # 1 if the token followed no longer context
+    new = torch.ones_like(found)  # 1 if no longer context was followed by this token
     for each in reversed(counts):
         here = each * new
         total = here.sum(-1, keepdim=True)

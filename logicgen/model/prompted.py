@@ -1,9 +1,9 @@
-"""A language model that answers problems: the problem is the prompt, the continuation the answer.
+"""A language model that answers problems: it reads a problem as a prompt and continues it.
 
 A model that was trained on the task reads the problem in the task's tokens. A model of text reads
-the problem as text. There, symbol number k is the k-th token that is not needed for the fixed
-tokens, and fixed tokens and separators are spelled. Answers are decoded greedily or drawn. If
-several answers are drawn, the most frequent answer counts (`elect`).
+the problem as text. In a text, symbol number k is the k-th token of the model that is not
+needed for the fixed tokens. Fixed tokens and separators are spelled as text. Answers are decoded
+greedily or drawn. If several answers are drawn, the most frequent answer counts (`elect`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from logicgen.nn.samples import Sampling
 from logicgen.tasks.string_task import DeterminedTask
 from logicgen.tokens import NOTHING, Tokens, Vocabulary
 
-# Most numbers in an array (problems, tokens, V).
+# Most elements of an array (problems, tokens, V), where V is the size of the vocabulary.
 AT_A_TIME = 2**24
 
 
@@ -51,7 +51,7 @@ class Prompting(Protocol):
 class PromptedModel:
     """A language model that answers the problems of a data set (a `model.Answerer`).
 
-    votes: number of answers drawn to a problem, of which the most frequent is returned.
+    votes: number of answers drawn for each problem. The most frequent answer is returned.
 
     Raises LogicgenError if the answers of the task have no known length, or if the model cannot
     read the task.
@@ -83,7 +83,7 @@ class PromptedModel:
         self._places = {token: place for place, token in enumerate(self._symbols)}
 
     def _spelling(self) -> dict[int, list[int]]:
-        """Return the model's ids of each fixed token, and of the separator (key `NOTHING`)."""
+        """Return the model's ids that spell each fixed token and the separator (key `NOTHING`)."""
         fixed = list(enumerate(self.vocabulary.fixed))[Vocabulary.end + 1 :]
         texts = dict(fixed) | {NOTHING: self.task.between}
         spelled = {
@@ -112,7 +112,7 @@ class PromptedModel:
             )
 
     def _count(self, symbols: int) -> int:
-        """Return V for this number of symbols."""
+        """Return V, the size of the vocabulary, for this number of symbols."""
         count = len(self.vocabulary) - Vocabulary.end + symbols
         return (
             max(count, len(self.model.tokens)) if self.trained_on_task else len(self.model.tokens)
@@ -150,7 +150,7 @@ class PromptedModel:
         return [list(each.values()) for each in found]
 
     def _answered(self, request: Request) -> list[Answer]:
-        """Return one answer to each problem, drawn or elected."""
+        """Return one answer to each problem: greedy, drawn, or the most frequent of its draws."""
         problems, symbols, decoding = request.problems, request.symbols, request.decoding
         if isinstance(decoding, BeamSearch) and decoding.beams > 1:
             raise LogicgenError("--beams: language models answer greedily, or by --sample")
@@ -180,7 +180,7 @@ class PromptedModel:
         budgets: torch.Tensor,
         allowed: torch.Tensor | None,
     ) -> Iterator[Texts]:
-        """Yield the answers to a batch of problems in each vote."""
+        """Yield, for each vote (draw), the answers to a batch of problems."""
         count, decoding = self._count(request.symbols), request.decoding
         seeds = [
             [_digest(text, request.embedding_seed, number) for text in texts]
@@ -199,7 +199,7 @@ class PromptedModel:
             )
 
     def _elected(self, draws: list[Texts], line: int, length: int) -> Answer:
-        """Return the answer with the most votes for a problem of a batch."""
+        """Return the most frequent of the answers drawn for the problem `line` of a batch."""
         written = [tuple(each.tokens[line, :length].tolist()) for each in draws]
         log_probabilities = [float(each.log_probabilities[line]) for each in draws]
         chosen = elect(written, log_probabilities)
@@ -216,7 +216,7 @@ class PromptedModel:
         return allowed
 
     def _written(self, token: int) -> int:
-        """Return the task's id of a token.
+        """Convert a token id of the model to a token id of the task.
 
         A token that is not a symbol becomes padding, which makes the answer invalid.
         """

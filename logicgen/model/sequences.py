@@ -28,11 +28,11 @@ from logicgen.tokens import NOTHING, Tokens, Vocabulary, symbol_name
 
 
 class TokenBatch(NamedTuple):
-    """Sequences and their targets."""
+    """A batch of B sequences of T tokens, and their targets."""
 
     step: int
     tokens: Tensor  # (B, T) int64, padded with `NOTHING`
-    targets: Tensor  # (B, T - 1) int64: the next tokens, or `NOTHING` if they do not count
+    targets: Tensor  # (B, T - 1) int64: the next tokens, or `NOTHING` where the loss ignores them
     share: Share | None = None  # the device's share of a larger batch
 
     def shared(self, rank: Rank) -> Self:
@@ -46,14 +46,14 @@ class TokenBatch(NamedTuple):
 
 
 Pair = tuple[np.ndarray, np.ndarray]
-"""Tokens and targets of sequences, as in `TokenBatch`."""
+"""The tokens and targets of sequences, in the format of `TokenBatch`."""
 
 
 class Sequences(ABC):
     """The sequences of one split."""
 
     length: int | None = None  # the number of tokens of a sequence, if all have the same number
-    longest = 0  # for a task's examples, the number of tokens of the longest
+    longest = 0  # for examples of a task, the number of tokens of the longest example
 
     @abstractmethod
     def __len__(self) -> int:
@@ -65,11 +65,11 @@ class Sequences(ABC):
 
     @abstractmethod
     def spread(self, count: int, context: int) -> Pair:
-        """Return up to `count` sequences that do not overlap. They are always the same."""
+        """Return up to `count` sequences that do not overlap, the same at each call."""
 
     @abstractmethod
     def once(self, count: int, context: int) -> Iterator[np.ndarray]:
-        """Yield all tokens once, in pieces (up to count, up to context)."""
+        """Yield all tokens once, in arrays of up to `count` sequences of up to `context` tokens."""
 
     def batches(self, size: int, context: int, seed: int, step: int) -> Iterator[TokenBatch]:
         """Yield training batches from a step on, without end."""
@@ -100,7 +100,7 @@ class TextSequences(Sequences):
         return int(self._ends[-1])
 
     def _window(self, start: int, context: int) -> np.ndarray:
-        """Return `context` tokens from a place on. A window may extend into the next part."""
+        """Return `context` tokens from index `start` on, possibly from several arrays."""
         part = int(np.searchsorted(self._ends, start, side="right"))
         place = start - (int(self._ends[part - 1]) if part else 0)
         pieces = [self._arrays[part][place : place + context]]
@@ -238,7 +238,8 @@ def sequences_of(data: Dataset | Corpus, split: str, everything: bool = False) -
 def tokens_of(data: Dataset | Corpus) -> Tokens:
     """Return the tokens of data as sequences.
 
-    Problems have the symbols of the training split or of the training region, if it has more.
+    The number of symbols of problems is the larger of two numbers: the symbols of the training
+    split, and the symbols of the training region.
     """
     if data.holds != "problems":
         return as_corpus(data).tokens
@@ -254,7 +255,7 @@ def corpus_sequences(corpus: Corpus, split: str) -> Sequences:
     return RowSequences(arrays, tokens) if rows else TextSequences(arrays, tokens)
 
 
-# Keys of a model's card that follow from the data, in addition to the fingerprint.
+# Keys of a model's card that are computed from the data, in addition to the fingerprint.
 FOLLOWING = ("alphabet", "region")
 
 Split = TypeVar("Split", EncodedSplit, Sequences)

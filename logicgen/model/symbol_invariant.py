@@ -22,7 +22,7 @@ from logicgen.nn.transformer import Transformer
 
 
 class SymbolInvariantModel(EncoderDecoder):
-    """A recipe's symbol-invariant network for one vocabulary."""
+    """The symbol-invariant encoder-decoder of a recipe, for one vocabulary."""
 
     noun = "a symbol-invariant model"
     network: SymbolInvariantTable
@@ -66,7 +66,7 @@ class SymbolInvariantModel(EncoderDecoder):
 
         A `learned` model is converted to a symbol-invariant model (Işık, Li, ICML 2026). Two of its
         symbol rows become "this one" and "some other one", and its attentions become attentions
-        within streams. The attention to the fused view is new, and begins without effect. So before
+        within streams. The attention to the fused view is new, and initially adds zero. So before
         any training, both models give the same answer to a problem of one symbol.
         """
         weights = super()._start_weights(trained, name)

@@ -13,9 +13,9 @@ occur. So renaming a problem gives the same tensors, and renames the logits exac
 A symbol without a stream cannot be predicted: its logit is -inf. `reserved` streams are for symbols
 that the problem does not contain.
 
-Shapes: B problems, R hypotheses (R = B, or K for each problem), N streams, S problem tokens,
-T answer tokens, H heads, D = width / H, F fixed tokens. The matrix is (F + symbols + 1, width): all
-rows of symbols are "this one", and the last row is "some other one".
+Shapes: B problems, R hypotheses (unfinished answers; R = B, or K for each problem), N streams,
+S problem tokens, T answer tokens, H heads, D = width / H, F fixed tokens. The embedding matrix is
+(F + symbols + 1, width): all rows of symbols are "this one", and the last row is "some other one".
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class StreamOptions:
 
     decoder_own_attention: bool = True  # whether the decoder's streams attend to themselves
     aggregated_attention: bool = True  # whether streams attend to the fused view
-    # Whether the decoder's streams attend to the fused view; if not given, as the encoder's.
+    # Whether the decoder's streams attend to the fused view; `aggregated_attention` if not given.
     decoder_aggregated_attention: bool | None = None
     # `streams`: each stream attends to the same stream of the problem. `aggregated`: each stream
     # attends to the fused view of the problem.
@@ -74,7 +74,7 @@ class StreamOptions:
 
     @property
     def reads_view(self) -> bool:
-        """Return whether the decoder reads the problem's fused view."""
+        """Return whether the decoder's cross-attention reads the problem's fused view."""
         return self.cross_attention == "aggregated"
 
 
@@ -111,7 +111,7 @@ class StreamEncoderLayer(EncoderLayer):
 
 
 class StreamDecoderLayer(DecoderLayer):
-    """A layer like the encoder's, but causal and with attention of each stream to the problem."""
+    """A layer like the encoder's, but causal and with cross-attention to the problem."""
 
     def __init__(
         self, width: int, heads: int, hidden: int, dropout: float, options: StreamOptions
@@ -171,7 +171,7 @@ class SymbolInvariantTransformer(Transformer):
     def encode(self, matrix: Tensor, problems: Tensor, packed: bool = False) -> StreamMemory:
         """Read padded problems (B, S) and return their memory.
 
-        packed: whether to compute only places with tokens. Decoding token by token cannot use it.
+        packed: whether to compute only tokens, not padding; not for decoding token by token.
         """
         streams = self._streams(matrix, problems)
         mask = self.present(problems)
@@ -193,9 +193,9 @@ class SymbolInvariantTransformer(Transformer):
     def decode(
         self, matrix: Tensor, answers: Tensor, memory: Memory, places: Tensor | None = None
     ) -> Tensor:
-        """Return the features (R, N, T, width) after `answers` (R, T).
+        """Return the features (R, N, T, width) that predict the tokens after `answers` (R, T).
 
-        If `places` are given, only places with tokens are computed.
+        places: if given, compute only tokens, not padding.
         """
         assert isinstance(memory, StreamMemory)
         streams = _of_answers(memory, answers)
@@ -216,7 +216,7 @@ class SymbolInvariantTransformer(Transformer):
         return self.logits(matrix, self.decode(matrix, answers, memory, places), memory)
 
     def logits(self, matrix: Tensor, features: Tensor, memory: Memory | None = None) -> Tensor:
-        """Return the logits (R, T, F + symbols) of features (R, N, T, width)."""
+        """Return the logits (R, T, F + symbols) of all tokens, from features (R, N, T, width)."""
         assert isinstance(memory, StreamMemory)
         streams = _of_answers(memory, features)
         symbols = matrix.shape[-2] - self.fixed - 1
@@ -244,7 +244,7 @@ class SymbolInvariantTransformer(Transformer):
         return replace(at, mask=ones.tril())
 
     def _rows(self, matrix: Tensor, ids: Tensor, streams: Streams) -> Tensor:
-        """Return the row number in the matrix of ids (R, T) in each stream: (R, N, T)."""
+        """Return the number of each id's row in each stream: ids (R, T) to (R, N, T)."""
         this, other = self.fixed, matrix.shape[-2] - 1
         symbol = torch.where(streams.owned(ids), this, other)
         return torch.where((ids < self.fixed)[:, None], ids[:, None], symbol)
@@ -252,7 +252,7 @@ class SymbolInvariantTransformer(Transformer):
     def _arranged(
         self, ids: Tensor, there: Tensor, streams: Streams, at: Positions, packed: bool
     ) -> ArrangedStreams:
-        """Return the arrangement of ids (R, T). `there` (R, T) is True for tokens."""
+        """Return the packed or padded streams of ids (R, T). `there` (R, T) is True for tokens."""
         if packed:
             return PackedStreams.of(ids, there, streams, at)
         return PaddedStreams(at, streams.fusing(ids), self.options.chunk)

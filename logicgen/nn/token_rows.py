@@ -1,7 +1,7 @@
 """Embeddings of language models: the row of each token, in each sequence of a batch.
 
-A model without stable token embeddings uses different rows for each sequence, for inputs and
-outputs. The methods:
+A row is the embedding vector of a token. A model without stable token embeddings uses different
+rows for each sequence, for inputs and outputs. The methods:
 
     method               rows
     learned              one trained row for each token: the standard model
@@ -18,8 +18,8 @@ rows, but the assignment of rows to tokens has no information.
 With `whole` < 1, `lexinvariant-names` assigns names to all tokens only in this share of the
 training sequences. In all other sequences, only a random share of the tokens gets names, and the
 other tokens have trained rows of their own. So the network first learns the language and to
-identify few tokens, before it can identify all. Partial methods randomize only in training, as
-dropout does.
+identify few tokens, before it can identify all. The methods `partial-rows` and
+`partial-names` randomize rows only in training, as dropout does.
 
 One matrix for each sequence takes B times the memory of one matrix. For large vocabularies this is
 too much. Then rows are drawn once for the batch, and each sequence assigns them to its tokens by a

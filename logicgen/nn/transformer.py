@@ -1,13 +1,15 @@
 """The encoder-decoder Transformer.
 
-It owns no embedding: every method takes the embedding matrix as an argument (see `embedding.py`).
+It has no embedding of its own: its methods take the embedding matrix as an argument (see
+`embedding.py`).
 So no parameter depends on the size of the vocabulary. Permuting the rows of symbols in the matrix
 together with the ids of the inputs permutes the logits. A matrix is (V, width), or (B, V, width) if
 each sequence has its own matrix.
 
 Its layers are in `layers.py`.
 
-Shapes: B sequences, S problem tokens, T answer tokens, H heads, D = width / H, V rows.
+Shapes: B sequences, R hypotheses (unfinished answers; R = B, or K for each problem), S problem
+tokens, T answer tokens, H heads, D = width / H, F fixed tokens, V rows of the matrix.
 """
 
 from __future__ import annotations
@@ -40,12 +42,13 @@ class Transformer(nn.Module):
         or a plugin; for the encoder also "tree" and "tree-relative", which need `arities`.
     position_range: number of positions from which randomized positions are drawn.
     shared_positions: whether tokens of an answer have the positions of the problem's tokens.
-    arities: int64 (F + 1,), the number of operands of each fixed token, then of a symbol; 0 for
-        tokens outside the tree.
+    arities: int64 (F + 1,), the number of operands of each fixed token, then of any symbol; 0 for
+        tokens that are not in the tree of the problem.
     rotary_cross_attention: whether queries and keys are rotated in cross-attention, too.
     normalize_features: whether the decoder's last features have norm 1. If the rows of the matrix
         have norm 1 as well, logits are cosines.
-    input_scale: the factor from rows to inputs: "sqrt-width", or "learned", starting there.
+    input_scale: the factor from rows to inputs: "sqrt-width", or "learned", which starts at
+        sqrt(width).
     """
 
     arities: Tensor | None
@@ -79,7 +82,7 @@ class Transformer(nn.Module):
         self.normalize_features = normalize_features
         self.position_range, self.shared_positions = position_range, shared_positions
         self.dropout = nn.Dropout(dropout)
-        # Rows have norm 1. Inputs have entries of about 1.
+        # Rows have norm 1. This factor makes inputs with entries of about 1.
         scale = width**0.5
         self.input_scale = nn.Parameter(torch.tensor(scale)) if input_scale == "learned" else scale
         sizes = width, heads, feed_forward, dropout
@@ -100,7 +103,7 @@ class Transformer(nn.Module):
         self.register_buffer("arities", arities, persistent=False)
 
     def encode(self, matrix: Tensor, problems: Tensor) -> Memory:
-        """Read padded problems (B, S) and return their memory."""
+        """Read padded problems (B, S) and return a memory with their keys and values."""
         mask = self.present(problems)
         at = self.problem_positions(problems, mask)
         x = self._inputs(matrix, problems, at)
@@ -143,7 +146,7 @@ class Transformer(nn.Module):
     def present(self, problems: Tensor) -> Tensor:
         """Return whether each of (B, S) ids is a token, not padding: bool (B, 1, 1, S)."""
         present = problems != self.pad  # (B, S)
-        # A softmax over no keys is NaN: a problem without tokens attends to padding.
+        # A softmax over no keys is NaN. So a problem without tokens attends to its first padding.
         present[:, 0] |= ~present.any(dim=1)
         return present[:, None, None, :]
 
@@ -179,7 +182,7 @@ class Transformer(nn.Module):
         return Positions(vectors, rotation, crossing, mask, of_answers=of_answers)
 
     def _at_random(self, positions: Tensor) -> Tensor:
-        """Return the sinusoidal vectors, (..., width), of `positions` below `position_range`."""
+        """Return the sinusoidal vectors (..., width) of positions (...) below `position_range`."""
         assert self.position_range is not None
         return F.embedding(
             positions, sinusoidal(0, self.position_range, self.width, positions.device)
@@ -190,7 +193,7 @@ class Transformer(nn.Module):
         return self.arities[problems.clamp(max=len(self.arities) - 1)]  # symbols: the last entry
 
     def answer_positions(self, memory: Memory, answers: Tensor) -> Positions:
-        """Return the encoded positions of the next answer tokens (R, T), and reserve memory."""
+        """Return the encoded positions of the next answer tokens (R, T); reserve their memory."""
         start, length, device = memory.length, answers.shape[1], answers.device
         if start and length > 1:
             raise ValueError("after the first call, decode takes one token at a time")
@@ -230,7 +233,7 @@ class Transformer(nn.Module):
             return features.float() @ matrix.float().transpose(-1, -2)
 
     def step(self, matrix: Tensor, tokens: Tensor, memory: Memory) -> Tensor:
-        """Return the logits (R, V) after `tokens` (R, 1), and add the tokens to the memory."""
+        """Return the logits (R, V) of the tokens after `tokens` (R, 1); add `tokens` to memory."""
         return self.logits(matrix, self.decode(matrix, tokens, memory), memory)[:, 0]
 
     def forward(
