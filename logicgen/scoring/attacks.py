@@ -1,8 +1,8 @@
-"""Texts that no verifier may pay, each derived from a problem.
+"""Wrong completions for audits of verifiers, each derived from a problem.
 
-The verdict on a text is known before a verifier sees the text: the solver found its value wrong, or
-it gives no answer. Some texts mention the right answer ("the answer is not ..."). They are used
-only if every other answer that a reader could find in them is wrong, too.
+No verifier may pay (reward) these texts. Each text is known to be wrong: the solver found its
+answer wrong, or it gives no answer. Some texts mention the right answer ("the answer is not ...").
+They are used only if every other answer that a reader could find in them is wrong, too.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ _HEDGES = {
 _NEGATIONS = ("!", "~", "- ", "not ", "¬", "！", "￢", "\\!", "\\lnot ", "\\neg ", "!" * 1_501)
 _JOINTS = (" or ", "\n", "\nNo, wait: ")
 _LITERAL, _NAME = re.compile(r"(!?)([a-z]\w*)"), re.compile(r"[a-z]\w*")
-_MOST_LITERALS = 4  # in an answer for which every change of the values is checked
+_MOST_LITERALS = 4  # the most literals of an answer for which all changes of values are checked
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,10 @@ class Case:
 
 
 def case_of(task: Task, problem: Any) -> Case | None:
-    """Return the case of a problem, or None if the solver cannot give its answer."""
+    """Return the right answers and the wrong texts of a problem as a `Case`.
+
+    Returns None if the solver cannot answer the problem.
+    """
     solution = task.solve(problem)
     if solution.status is Status.SAT:
         found = _with_answer(task, problem, solution.witness)
@@ -187,7 +190,7 @@ def _written(task: Task, witness: Any, names: Sequence[str]) -> str:
 
 
 def _spellings(task: Task, text: str) -> tuple[str, ...]:
-    """Return the spellings of an answer that people use."""
+    """Return an answer in each spelling that an audit uses, such as `a=1, b=0` and `a & !b`."""
     if task.logic == "propositional":
         equations = _LITERAL.sub(lambda found: f"{found[2]}={int(not found[1])}", text)
         return equations.replace(" & ", ", "), text
@@ -195,7 +198,7 @@ def _spellings(task: Task, text: str) -> tuple[str, ...]:
 
 
 def _changed(task: Task, text: str, names: Sequence[str]) -> Iterator[str]:
-    """Yield changed answers: with some literals negated, or with one symbol replaced."""
+    """Yield changed answers: with a subset of the literals negated, or with a symbol replaced."""
     if not isinstance(task, FormulaTask):
         answer = text.split()
         for place, name in product(range(len(answer)), names):
@@ -226,7 +229,7 @@ def _shortened(task: Task, text: str) -> list[str]:
 
 
 def _negations(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the right answer with its last true literal negated, in each notation."""
+    """Yield the right answer with its last true literal negated by each sign of negation."""
     places = [n for n, found in enumerate(_LITERAL.finditer(text)) if not found[1]][-1:]
     marked = _edited(text, places, lambda found: f"@{found[2]}")
     for sign in _NEGATIONS if places else ():
@@ -292,7 +295,11 @@ def families(task: Task, problems: Sequence[Any]) -> list[list[Case]]:
 
 
 def joined(family: Sequence[Case], dresses: Collection[str]) -> Iterator[tuple[str, list[Case]]]:
-    """Yield texts that give one or several answers, with problems that exclude each other."""
+    """Yield completions, each with problems that exclude each other.
+
+    A completion contains right answers to one or to several of these problems. It can be right for
+    at most one of them.
+    """
     for case, dress in product(family, dresses):
         yield from ((dressed(answer, dress), list(family)) for answer in case.right)
     pairs = map(list, permutations(family, 2)) if len(family) <= 4 else ()

@@ -1,4 +1,8 @@
-"""Audit a verifier: give it completions with known verdicts, and report those it pays wrongly."""
+"""Audit a verifier: give it completions with known verdicts, and report its wrong rewards.
+
+A verifier pays a completion if the reward is high enough. A fault is a wrong completion that the
+verifier pays. Forms of answers (`bare`, `tags`, ...) are called `dresses`.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +44,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Audit:
-    """The completions that a verifier paid.
+    """The result of an audit: how many completions of each class a verifier paid.
 
     Attributes:
         tried: the number of completions by class. For the class `raised`, the number of all calls.
@@ -164,7 +168,7 @@ def _drawn(task: Task, count: int, seed: int) -> list[Any]:
 
 
 class _Calls:
-    """Calls of a verifier, and the audit that counts their results.
+    """Calls a verifier with problems and completions, and counts the results in an `Audit`.
 
     Raises LogicgenError if the verifier cannot be called with a problem and a completion.
     """
@@ -243,7 +247,7 @@ def _size(example: Fault) -> tuple[bool, int, int]:
 
 
 def _least(text: str, fails: Callable[[str], bool]) -> str:
-    """Return a shortened text that still fails, and from which no piece can be deleted."""
+    """Delete pieces of a text as long as `fails` stays true for it; return the shortened text."""
     size = len(text) // 2
     while size:
         start = 0

@@ -66,7 +66,7 @@ def read_completion(task: Task, completion: str, mode: Mode = "strict") -> Any:
 
 
 def read_place(task: Task, text: str) -> Any:
-    """Return the value of a text that has to be an answer as a whole.
+    """Parse a text that must be an answer from its beginning to its end.
 
     The notation of the task is tried first, then the spellings of `completion.lark`. Raises
     FormatError, or NoAnswerError for a text that is too long.
@@ -83,7 +83,7 @@ def read_place(task: Task, text: str) -> Any:
 
 
 def _agreed(task: Task, answers: Sequence[str]) -> Any:
-    """Return the common value of all these answers. Raises NoAnswerError if they differ."""
+    """Return the value of several answers that agree. Raises NoAnswerError if they differ."""
     first, *others = [_value(task, answer) for answer in answers]
     if not all(task.same(first, other) for other in others):
         raise NoAnswerError("the completion gives several different answers")
@@ -153,7 +153,7 @@ _LEAD = re.compile(
 
 
 def _rule(task: Task) -> str:
-    """Return the rule that derives the answers of a task."""
+    """Return the name of the grammar rule that derives the answers of a task."""
     name = task.answer_language.name
     if name not in _RULES:
         raise NoAnswerError(f"answers of {task.name} are read between answer tags only")
@@ -183,7 +183,7 @@ def _check_length(text: str) -> None:
 
 @cache
 def _parser(rule: str) -> lark.Lark:
-    """Return the parser of answers and completions. `rule` derives one answer."""
+    """Return the parser of answers and completions (cached). `rule`: the rule of one answer."""
     path = recipes.find("grammars", ".lark", "completion")
     return lark.Lark(
         path.read_text(encoding="utf-8"),

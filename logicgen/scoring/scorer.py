@@ -188,7 +188,11 @@ class Scorer:
     def _submit(
         self, problems: Sequence[str], completions: Sequence[object]
     ) -> tuple[list[Judgement | None], Future[list[Any]]]:
-        """Return the judgements on unreadable completions (else None), and a future of the rest."""
+        """Submit the completions; return judgements on refused completions, and a future.
+
+        The list contains None for each submitted completion. The future returns the results of
+        the submitted completions.
+        """
         if len(problems) != len(completions):
             raise LogicgenError(
                 f"{len(problems):,} problems and {len(completions):,} completions: give one"
@@ -207,7 +211,7 @@ class Scorer:
     def _ask_reasons(
         self, problems: Sequence[str], found: list[Judgement]
     ) -> tuple[list[int], Future[list[Any]]]:
-        """Return the places of the answers that are not right, and the future of the reasons."""
+        """Request the reasons of wrong answers; return their places in `found` and a future."""
         places = [
             place
             for place, each in enumerate(found)
@@ -221,13 +225,13 @@ class Scorer:
 
 
 def _merged(refused: list[Judgement | None], found: list[Any]) -> list[Judgement]:
-    """Return all judgements in order: `refused`, with each None replaced by the next of `found`."""
+    """Return `refused` with each None replaced by the next judgement of `found`."""
     judged = map(_judged, found)
     return [next(judged) if judgement is None else judgement for judgement in refused]
 
 
 def _explained(found: list[Judgement], places: list[int], reasons: list[Any]) -> list[Judgement]:
-    """Return the judgements. Those at `places` get the reasons that were found."""
+    """Return the judgements `found`. Judgements at `places` get the computed reasons."""
     for place, reason in zip(places, reasons, strict=True):
         if isinstance(reason, str):
             found[place] = replace(found[place], reason=reason)

@@ -27,10 +27,10 @@ def shapes(fewest: int, most: int) -> Iterator[tuple[int, int]]:
 def word_of_shape(
     graph: Graph, root: int, positions: int, period: int, effort: Effort | None = None
 ) -> list[Letter] | None:
-    """Return the letters of the first word of a shape that satisfies an edge's formula, or None.
+    """Return the letters of the first word of a shape that satisfies the formula of edge `root`.
 
-    The order is lexicographic: by position, then by symbol in order of first occurrence, with true
-    before false. Every symbol gets a value.
+    Words are ordered lexicographically: by position, then by symbol in order of first occurrence,
+    with true before false. Every symbol gets a value. Returns None if no word satisfies it.
     """
     encoding = _Encoding(graph, positions, positions - period)
     encoding.clauses.append([encoding.literal(root, 0)])
@@ -45,7 +45,10 @@ def word_of_shape(
 
 
 class _Encoding:
-    """Clauses of the words of a shape: if a literal is true, its formula holds at its position."""
+    """The clauses whose models are the words of a shape.
+
+    If the literal of a formula at a position is true, the formula holds there.
+    """
 
     def __init__(self, graph: Graph, positions: int, loop: int) -> None:
         self.graph = graph

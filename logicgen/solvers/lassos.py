@@ -93,7 +93,7 @@ def _negated(values: Values, edge: int, full: int) -> list[int]:
 
 
 def holds(values: Values, edge: int, full: int) -> int:
-    """Return the lassos whose first position satisfies the formula of an edge."""
+    """Return the lassos (as bits) whose first position satisfies the formula of an edge."""
     found = values[edge]
     if found is None:
         found = _negated(values, edge, full)

@@ -25,7 +25,8 @@ class Graph:
 
     def __init__(self) -> None:
         self.kind = [SYMBOL]  # by node: SYMBOL, AND, XOR, NEXT or UNTIL
-        # By node, the edges to its operands. A symbol has its number, NEXT has the same edge twice.
+        # By node: the edges to its two operands. For NEXT both are the same edge. For a symbol both
+        # are the symbol's number.
         self.left, self.right = [-1], [-1]
         self.symbols: list[str] = []  # names by number, in order of first occurrence
         self._nodes: dict[tuple[int, int, int], int] = {}
@@ -138,7 +139,7 @@ class Graph:
         return self._node(UNTIL, a, b)
 
     def _last_goal(self, b: int) -> int:
-        """Return `d` of `c U d`, repeatedly: F(c U d) is F d."""
+        """Return `d` if `b` is `c U d`, repeatedly, because F(c U d) is F d."""
         while self.kind[b >> 1] == UNTIL and not b & 1 and self.left[b >> 1] != TRUE:
             b = self.right[b >> 1]
         return b

@@ -83,7 +83,10 @@ class PySATSolver(Solver):
 def _falsifying(
     problem: Formula, answer: Assignment
 ) -> tuple[tuple[str, ...], list[list[int]], list[int]]:
-    """Return symbols, clauses and assumptions of the models that agree with and falsify."""
+    """Return a SAT problem: symbols, clauses and assumed literals.
+
+    Its models are the assignments that agree with the answer and falsify the formula.
+    """
     symbols, root, clauses = tseitin_encoding(problem)
     variable = {name: i for i, name in enumerate(symbols, start=1)}
     assumed = [-root]

@@ -95,7 +95,7 @@ WITNESS: dict[str, Any] = {"propositional": Assignment, "ltl": Trace}
 class SeparateSolver(Solver):
     """A registered solver, called in a separate process.
 
-    judge: checks its witnesses. If it is None, they are not checked.
+    judge: the solver that checks the witnesses. If it is None, they are not checked.
     seconds: the limit for a problem, after which the result is `unknown`. None is no limit.
     """
 
@@ -145,7 +145,7 @@ class SeparateSolver(Solver):
 
 
 def _serving(name: str, logic: str) -> Callable[[Question], Any]:
-    """Return the function that calls the plugin, in its process."""
+    """Return the function by which a worker process calls the plugin."""
     try:
         plugin = solver_plugins()[name].load()()
     except Exception as error:

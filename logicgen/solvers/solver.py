@@ -23,7 +23,7 @@ class Verdict(StrEnum):
 
     @property
     def reward(self) -> float | None:
-        """Return 1.0 for a right answer, 0.0 for a wrong answer, None if that is unknown."""
+        """Return 1.0 for a right answer, 0.0 for a wrong answer, None for an unknown verdict."""
         return None if self is Verdict.UNKNOWN else float(self.is_right)
 
 
@@ -38,7 +38,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Solution:
-    """A status, the witness if it is `sat`, and perhaps the reason if it is not."""
+    """The result of solving: a status, a witness if the status is `sat`, else often a reason."""
 
     status: Status
     witness: Any = None
@@ -51,7 +51,7 @@ class Solution:
 
     @staticmethod
     def unsat(reason: str) -> Solution:
-        """Return a solution without a witness, with the reason."""
+        """Return an unsatisfiable solution with its reason."""
         return Solution(Status.UNSAT, reason=reason)
 
 

@@ -106,7 +106,7 @@ def _few(symbols: tuple[str, ...]) -> int:
 
 
 def _letters(position: Formula, symbols: tuple[str, ...]) -> list[Letter]:
-    """Return the letters over `symbols` that agree with a letter that satisfies the position."""
+    """Return the letters over `symbols` that can be extended to satisfy a position's formula."""
     others = tuple(name for name in position.symbols if name not in symbols)
     _few(others)
     found = dict[Letter, None]()

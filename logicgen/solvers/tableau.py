@@ -41,9 +41,9 @@ Letter = list[bool]
 class Step:
     """A way to meet the obligations of a state now."""
 
-    target: State  # the state after it
-    met: int  # the untils that the step does not postpone, as bits
-    atoms: tuple[int, ...]  # the chosen atoms, as variables
+    target: State  # the state after the step
+    met: int  # the `U` formulas (untils) that the step does not postpone, as bits
+    atoms: tuple[int, ...]  # the chosen atoms "f must hold next", as SAT variables
 
 
 class Unfolding:
@@ -149,7 +149,7 @@ class Unfolding:
         return atom
 
     def _elements(self, edge: int) -> int:
-        """Return the set of formulas that represents an edge: its conjuncts."""
+        """Return the conjuncts of an edge's formula as a set of formulas (bits)."""
         graph = self._graph
         found = 0
         todo = [edge]

@@ -123,7 +123,7 @@ class TraceShape(NamedTuple):
         return False if values[self.root ^ 1][0] else None
 
     def minimal(self, literals: Literals) -> Literals:
-        """Return a minimal part of the literals. Unnecessary literals are dropped, last first."""
+        """Return a minimal subset of the literals. Unnecessary literals are dropped, last first."""
         needed = self._needed(literals)
         for literal in reversed([literal for literal in literals if literal not in needed]):
             fewer = {place: value for place, value in literals.items() if place != literal}
@@ -198,7 +198,7 @@ class TraceShape(NamedTuple):
 
 @lru_cache(256)
 def _unrolled(positions: int, loop: int) -> tuple[int, list[int]]:
-    """Return the length of the lasso with its period written out, and its places in order."""
+    """Return a lasso with its period repeated: its length and each position's original place."""
     period = list(range(loop, positions))
     times = max(2, -(-VISITS // len(period)))
     places = [*range(loop), *(period * times)]

@@ -33,7 +33,7 @@ class Word:
         return Word(tuple(map(_letter, trace.positions)), len(trace.stem))
 
     def truth(self, formula: Formula) -> dict[Formula, Truth]:
-        """Return where each subformula holds, computed directly from the semantics of LTL.
+        """Return, for each subformula, its truth value at each position, by the semantics of LTL.
 
         Raises LogicgenError for an unknown operator.
         """
@@ -74,7 +74,10 @@ class Word:
         raise LogicgenError(f"no operator of LTL is called {token!r}")
 
     def _until(self, first: Truth, last: Truth, for_ever: bool) -> Truth:
-        """Return where `first` holds until `last` does. With `for_ever`, `last` need not come."""
+        """Return the positions at which `first` holds until `last` holds.
+
+        If `for_ever` is true, `last` need not become true if `first` always holds.
+        """
         held = for_ever
         found = [False] * len(first)
         # One backward pass over the period gives the value at its first position. More passes would

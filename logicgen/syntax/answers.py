@@ -48,12 +48,12 @@ class Assignment:
 
     @property
     def is_contradictory(self) -> bool:
-        """Return whether a symbol is given both values."""
+        """Return whether the assignment gives a symbol both values."""
         return bool(self.contradictory)
 
     @property
     def contradictory(self) -> tuple[str, ...]:
-        """Return the symbols that are given both values, in order of first occurrence."""
+        """Return the symbols that the assignment gives both values, in order of occurrence."""
         different = set(self.literals)
         if len(dict(self.literals)) == len(different):
             return ()
@@ -291,7 +291,11 @@ _NO_PERIOD = "a trace ends with its period in braces, as in `a ; {b ; !a}`; the 
 
 
 def literals_of(position: Formula) -> dict[str, str] | None:
-    """Return `1` or `0` by symbol for a consistent conjunction of literals (or `1`), else None."""
+    """Return the value (`1` or `0`) of each symbol in a conjunction of literals.
+
+    The formula `1` is the empty conjunction. Returns None for any other formula, and for a
+    contradictory conjunction.
+    """
     values: dict[str, str] = {}
     todo = [position]
     while todo:

@@ -25,7 +25,10 @@ Clause = list[int]
 
 
 def formula_of(clauses: Iterable[Sequence[int]], name: Callable[[int], str]) -> Formula:
-    """Return a formula; `name` gives the symbols. An empty clause is `0`, an empty set is `1`."""
+    """Return a set of clauses as a formula. `name` returns the symbol of a variable.
+
+    An empty clause is `0`; an empty set of clauses is `1`.
+    """
 
     def literal(number: int) -> Formula:
         symbol = Formula(name(abs(number)))
@@ -42,7 +45,10 @@ def formula_of(clauses: Iterable[Sequence[int]], name: Callable[[int], str]) -> 
 
 
 def clauses_of(formula: Formula, number: Callable[[str], int]) -> list[Clause]:
-    """Return the clauses of a formula in conjunctive normal form. Raises LogicgenError."""
+    """Return the clauses of a formula. `number` returns the variable of a symbol.
+
+    Raises LogicgenError if the formula is not in conjunctive normal form.
+    """
 
     def literal(node: Formula) -> int:
         atom = node.operands[0] if node.token == "!" else node
@@ -121,7 +127,7 @@ def read_cnf(text: bytes, where: str) -> CNF:
 
 
 def _literals(line: bytes, variables: int, where: str, number: int) -> list[int]:
-    """Return the numbers of a line. Raises LogicgenError if one is not a literal or 0."""
+    """Return the literals and zeros of a line. Raises LogicgenError for any other word."""
     literals = _integers(line)
     if literals is None:
         wrong = next(word for word in line.split() if _integers(word) is None)
@@ -166,7 +172,7 @@ def _shown(word: bytes) -> str:
 
 
 def write_cnf(cnf: CNF, comments: Iterable[str] = ()) -> str:
-    """Return the text of a file. The comments come first."""
+    """Return a set of clauses as DIMACS text that begins with the comments."""
     lines = [f"c {comment}" for comment in comments]
     lines.append(f"p cnf {cnf.variables} {len(cnf.clauses)}")
     lines += [" ".join(map(str, [*clause, 0])) for clause in cnf.clauses]

@@ -17,7 +17,10 @@ T = TypeVar("T")
 
 
 class _Entry(ref["Formula"]):
-    """A weak reference that stores its key, so that an unused formula can be removed."""
+    """A weak reference to a formula that stores the formula's key in `_table`.
+
+    By the key, the entry of an unused formula is removed.
+    """
 
     __slots__ = ("key",)
     key: tuple[str, tuple[Formula, ...]]

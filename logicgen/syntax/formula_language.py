@@ -90,7 +90,7 @@ def split_words(text: str) -> list[str]:
 
 
 def rules_below(productions: list[Production]) -> dict[str, frozenset[str]]:
-    """Return, for each rule, the rules that it derives without adding a token."""
+    """Return, for each rule, the set of rules that it derives without adding a token."""
     below = {production.rule: {production.rule} for production in productions}
     for _ in below:  # a chain of unit productions is not longer than the number of rules
         for p in productions:
@@ -103,10 +103,10 @@ def rules_below(productions: list[Production]) -> dict[str, frozenset[str]]:
 class _Operator:
     """A prefix or binary operator, with the rule that it makes and the rules of its operands."""
 
-    token: str  # prefix token of its meaning; empty for an opening parenthesis
-    makes: str
-    left: frozenset[str]  # empty for a prefix operator
-    right: frozenset[str]
+    token: str  # the token in prefix notation; empty for an opening parenthesis
+    makes: str  # the rule of the formula that the operator makes
+    left: frozenset[str]  # the rules of a left operand; empty for a prefix operator
+    right: frozenset[str]  # the rules of a right operand
 
 
 _NOTHING = _Operator("", "", frozenset(), frozenset())  # for a token that is not binary
@@ -118,10 +118,11 @@ def _closes(operator: _Operator, rule: str) -> bool:
 
 
 class OperatorReader:
-    """A reader of infix formulas of symbols, constants, prefix and binary operators, parentheses.
+    """A reader of infix formulas, by operator precedence.
 
-    The precedence of operators follows from the `infix` productions. token_of: prefix token by
-    meaning.
+    Formulas consist of symbols, constants, prefix operators, binary operators and parentheses. The
+    precedence of operators follows from the `infix` productions. `token_of` maps the meaning of a
+    production to its token in prefix notation.
     """
 
     def __init__(self, language: Language, token_of: Mapping[str, str]) -> None:
@@ -229,7 +230,7 @@ def _apply(operator: _Operator, values: list[Formula]) -> str:
 
 
 class FormulaLanguage:
-    """Formulas over the operators of one grammar."""
+    """A reader and a writer of formulas over the operators of one grammar."""
 
     def __init__(self, grammar: str) -> None:
         self.language = Language(grammar, self.build)

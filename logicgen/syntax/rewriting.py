@@ -32,8 +32,9 @@ _TRUE = Formula("1")
 def to_core(formula: Formula) -> Formula:
     """Return an equivalent formula over `! & X U 0 1`. A formula over these tokens stays the same.
 
-    A negation is never negated again. `^` and `<->` write both operands twice, `W` and `M` write
-    one operand twice. Nested n deep, they make about 2^n tokens, but few distinct subformulas.
+    The result has no double negation. `^` and `<->` write both operands twice, `W` and `M` write
+    one operand twice. If they are nested n levels deep, the result has about 2^n tokens, but few
+    distinct subformulas.
     """
     return formula.fold(_rewritten)
 

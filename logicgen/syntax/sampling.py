@@ -2,17 +2,17 @@
 
 A formula of `n` tokens is drawn top down: first the root operator and the number of tokens of its
 left operand, then the operands. The two distributions give these choices different weights:
-- `uniform`: the number of formulas that the choice leaves, each counted with the product of its
-  tokens' weights. With equal weights, all formulas of the length are equally likely.
+- `uniform`: the sum of the weights of all formulas that are still possible after the choice. The
+  weight of a formula is the product of its tokens' weights. With equal weights, all formulas of the
+  length are equally likely.
 - `tree`: the weight of the root operator; the remaining length is split uniformly. The data sets of
   the literature were made so (Hahn et al., ICLR 2021, with Spot's `randltl`).
 
-Both can draw formulas with an exact number of distinct symbols, without rejection. They first draw
-the number of places that hold a symbol, then a tree with these places, then a set partition.
-
-A set partition defines which places hold the same symbol. A partition of `n`
-places is written as a restricted growth string: place `i` contains the number of its block. Blocks
-are numbered in order of first occurrence.
+Both distributions can draw formulas with an exact number of distinct symbols, without rejection.
+The sampler first draws the number of places (leaves) that hold a symbol, then a tree with these
+places, then a set partition. The partition defines which places hold the same symbol: the places of
+a block do. It is written as a restricted growth string, a list that contains the number of the
+block of each place. Blocks are numbered in order of first occurrence.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ _stirling: list[list[int]] = [[1]]
 
 
 def stirling(places: int, blocks: int) -> int:
-    """Return the number of partitions of `places` places into `blocks` blocks (second kind)."""
+    """Return the Stirling number of the second kind.
+
+    It is the number of partitions of `places` places into exactly `blocks` blocks.
+    """
     if places > 0 and blocks in (1, places):
         return 1  # avoids the table, which would be large for long problems over one symbol
     if blocks > places or (places > 0 and blocks == 0):
@@ -50,7 +53,10 @@ def stirling(places: int, blocks: int) -> int:
 
 @cache
 def _completions(places: int, used: int, blocks: int) -> int:
-    """Return the number of ways to fill further places, from `used` blocks to `blocks`."""
+    """Return the number of ways to assign blocks to `places` further places of a partition.
+
+    `used` blocks were used before; in the end exactly `blocks` blocks are used.
+    """
     if places < blocks - used:
         return 0
     if places == 0:
@@ -61,14 +67,20 @@ def _completions(places: int, used: int, blocks: int) -> int:
 
 @cache
 def _chance_of_new(places: int, used: int, blocks: int) -> float:
-    """Return the probability that the next place opens a block in a uniform random partition."""
+    """Return the probability that the next place of a random partition begins a new block.
+
+    The arguments are as in `_completions`. All partitions are equally likely.
+    """
     if used == blocks:
         return 0.0
     return _completions(places - 1, used + 1, blocks) / _completions(places, used, blocks)
 
 
 def random_partition(rng: Random, places: int, blocks: int) -> Partition:
-    """Return a random partition into exactly `blocks` blocks. Raises ValueError."""
+    """Return a uniform random partition of the places into exactly `blocks` blocks.
+
+    Raises ValueError if there are too few places.
+    """
     if not _completions(places, 0, blocks):
         raise ValueError(f"{places} places cannot hold exactly {blocks} different symbols")
     random = rng.random
@@ -98,7 +110,7 @@ def all_partitions(places: int, blocks: int) -> Iterator[Partition]:
 
 
 def partition_of(labels: Iterable[int]) -> Partition:
-    """Return the partition of the places of `labels` by equal labels."""
+    """Return the partition in which two places are in one block if their labels are equal."""
     blocks: dict[int, int] = {}
     return [blocks.setdefault(label, len(blocks)) for label in labels]
 
@@ -165,10 +177,10 @@ class FormulaSampler:
         self._holes: dict[tuple[int, int], list[float]] = {}
 
     def mass(self, length: int) -> list[Number]:
-        """Return the weights of all formulas of a length, by number of symbols; [] if it has none.
+        """Return the total weight of the formulas of a length, by number of places with a symbol.
 
-        Weights are exact integers for `uniform`, probabilities for `tree`. Raises LogicgenError
-        above LONGEST.
+        The list is empty if there are no such formulas. Weights are exact integers for `uniform`,
+        probabilities for `tree`. Raises LogicgenError for a length above LONGEST.
         """
         if length > LONGEST:
             raise LogicgenError(
@@ -186,9 +198,10 @@ class FormulaSampler:
         return mass
 
     def _counted_mass(self, n: int) -> list[Number]:
-        """Return the mass of `uniform` by counting the trees of u unary and b binary operators.
+        """Return the mass of formulas of n tokens for `uniform`, by counting trees.
 
-        There are C(u + 2 b, u) times the b-th Catalan number of such trees, each with b + 1 leaves.
+        There are C(u + 2 b, u) times the b-th Catalan number of trees with u unary and b binary
+        operators. Each has b + 1 leaves.
         """
         constants, unary, binary = self._total
         leaves = [1]  # weight of the leaves, by the number of holes among them
@@ -205,7 +218,7 @@ class FormulaSampler:
         return mass
 
     def _split_mass(self, n: int) -> list[Number]:
-        """Return the mass of `tree`, where the weights of operators depend on the length."""
+        """Return the mass of formulas of n tokens for `tree`, from the masses of their operands."""
         leaf, unary, binary = self._factors(n)
         if n == 1:
             return [leaf * self._total[0], leaf * self._hole]
@@ -227,7 +240,10 @@ class FormulaSampler:
         return list(mass.tolist())
 
     def _factors(self, n: int) -> tuple[Number, Number, Number]:
-        """Return the weights of a leaf, of the unary and of the binary operators."""
+        """Return factors (leaf, unary, binary) for the root of a formula of n tokens.
+
+        They turn the weight of a choice of the root into its mass.
+        """
         _, unary, binary = self._total
         if self.distribution == "uniform":
             return 1, unary, binary
@@ -283,7 +299,11 @@ class FormulaSampler:
         return shape
 
     def _split_table(self, n: int) -> list[float]:
-        """Return cumulative weights: unary operator; binary with 1, 2, ... tokens on the left."""
+        """Return the cumulative weights of the choices at the root of a formula of n tokens.
+
+        The first choice is a unary operator. Choice i is a binary operator with i tokens on the
+        left. For n = 1 the choices are a constant and a symbol.
+        """
         leaf, unary, binary = self._factors(n)
         if n == 1:
             weights = [leaf * self._total[0], leaf * self._hole]
@@ -344,7 +364,11 @@ class FormulaSampler:
         return shape
 
     def _split_table_with_holes(self, n: int, m: int) -> list[float]:
-        """Return cumulative weights: unary; binary by tokens, then by holes, on the left."""
+        """Return the cumulative weights of the choices at a root over n tokens and m holes.
+
+        The first choice is a unary operator. The others are binary operators, ordered by the tokens
+        and then by the holes of the left operand.
+        """
         _, unary, binary = self._factors(n)
 
         def at(length: int, holes: int) -> Number:

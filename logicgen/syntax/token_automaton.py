@@ -148,11 +148,14 @@ class _PrefixRules:
         return found
 
     def distance(self, stack: Stack) -> int:
-        """Return the fewest tokens that complete a stack."""
+        """Return the smallest number of tokens that complete a stack."""
         return int(sum(self.shortest[part] if isinstance(part, str) else 1 for part in stack))
 
     def after(self, stacks: Stacks, token: Token, longest: int) -> Stacks:
-        """Return the stacks after `token` that at most `longest` further tokens complete."""
+        """Return the possible stacks after one more token.
+
+        Stacks that need more than `longest` further tokens are left out.
+        """
         found = {after for stack in stacks for after in self._after(stack, token)}
         return frozenset(stack for stack in found if self.distance(stack) <= longest)
 

@@ -40,7 +40,10 @@ TRIES = 16
 
 
 class Frequencies:
-    """Random symbols, by number, drawn by weight. There are at most `most`; None is no limit."""
+    """A distribution over symbols, which are numbers from 0.
+
+    There are at most `most` symbols. If `most` is None, there is no limit.
+    """
 
     def __init__(self, kind: FrequencyKind) -> None:
         self.kind = kind
@@ -77,7 +80,7 @@ class Frequencies:
         return rng.choices(symbols, [self.weight(symbol) for symbol in symbols])[0]
 
     def obstacle(self, symbols: int) -> str | None:
-        """Return why this number of symbols is too large, or None if it is possible."""
+        """Return why `symbols` symbols are too many, or None if they are possible."""
         if self.most is None or symbols <= self.most:
             return None
         return (

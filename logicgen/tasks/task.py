@@ -56,21 +56,23 @@ class Draw:
     """A problem that a source has drawn. Its symbols are named `a`, `b`, ... in order."""
 
     problem: Any  # a value of the task
-    symbols: int  # number of symbols of its cell
-    # The names that the source gave these symbols, in the same order; None if it gives no names
+    symbols: int  # the number of symbols of the problem, as its cell counts them
+    # The names that the source chose for these symbols, in the same order; () if it chose no names
     names: tuple[str, ...] = ()
 
 
 class Source(ABC):
-    """The problems of a recipe. They can be drawn at random, counted, or listed.
+    """A source of problems, which can be drawn at random, counted, or listed.
 
-    symbols: the fewest and the most of the training region, used for cells without a number.
+    symbols: the fewest and the most symbols of a training problem. They apply to cells without a
+        number of symbols.
     """
 
-    # Whether it makes problems of any given length. If not, only some lengths exist or the length
-    # cannot be chosen, and cells may be wider than one length.
+    # Whether the source makes problems of any given length. If not, only some lengths exist or the
+    # length is random, and a cell may contain several lengths.
     exact: ClassVar[bool] = True
-    named: ClassVar[bool] = False  # whether it names symbols, drawn with different frequencies
+    # Whether the source chooses the names of symbols, because their frequencies can differ
+    named: ClassVar[bool] = False
 
     def __init__(self, symbols: tuple[int, int]) -> None:
         self._region = symbols
@@ -82,7 +84,10 @@ class Source(ABC):
 
     @abstractmethod
     def sample(self, rng: Random, cell: Cell) -> Draw | None:
-        """Return a random problem, or None after a miss. Raises LogicgenError for an empty cell."""
+        """Return a random problem of a cell, or None if the drawn problem is not in the cell.
+
+        Raises LogicgenError for an empty cell.
+        """
 
     @abstractmethod
     def count(self, cell: Cell) -> Mapping[int, float]:
@@ -96,9 +101,9 @@ class Source(ABC):
         """Yield every problem of the cell up to renaming, each once, if they can be counted."""
 
     def obstacle(self, cell: Cell) -> str | None:
-        """Return why the cell is empty, and which keys to change; None if it may not be empty.
+        """Return why the cell is empty, and which keys to change; None if no reason is known.
 
-        An obstacle to a number of symbols also applies to all lower, or to all higher numbers.
+        If a number of symbols is impossible, all lower or all higher numbers are impossible, too.
         """
         return None
 
@@ -154,9 +159,10 @@ class Difficulty:
     """The sizes of problems, for programs that draw problems without a recipe.
 
     Attributes:
-        length: the number of tokens at each level of a curriculum. Such problems exist.
+        length: the number of tokens at each level of a curriculum. Problems of each length exist.
         few: the fewest and the most symbols of problems that a person can read easily.
-        short: the fewest and the most tokens of such problems. An audit draws these problems.
+        short: the fewest and the most tokens of problems that a person can read easily. An audit
+            draws problems of these sizes.
         symbols: the number of symbols at each level of a curriculum.
     """
 
@@ -174,10 +180,10 @@ class Task(ABC):
     Settings: ClassVar[type[Settings]]
     distinct: ClassVar[Literal["alpha", "exact"]]
     solver: ClassVar[str | None]  # the default plugin; None if the task needs no solver
-    logic: ClassVar[str | None]  # the logic of the plugins that fit
+    logic: ClassVar[str | None]  # the logic that a solver of the task must decide
     symbols_meaning: ClassVar[str] = "number of distinct symbols in the problem"
-    edit_distance: ClassVar[bool] = False  # whether scores report it
-    token_accuracy: ClassVar[bool] = False  # whether scores report it
+    edit_distance: ClassVar[bool] = False  # whether scores report the edit distance
+    token_accuracy: ClassVar[bool] = False  # whether scores report the token accuracy
     wording: ClassVar[Wording | None] = None  # None if the task has no prompts
     difficulty: ClassVar[Difficulty]
     hard_operators: ClassVar[Collection[str]] = ()  # operators that make answers hard to see
@@ -193,11 +199,11 @@ class Task(ABC):
 
     @abstractmethod
     def source(self, settings: Any, symbols: tuple[int, int]) -> Source:
-        """Return the source of problems. symbols: the training region, as in `Source`."""
+        """Return the source of problems. symbols: the bounds that `Source` takes."""
 
     @abstractmethod
     def solve(self, problem: Any, solver: str | None = None) -> Solution:
-        """Return a `sat` solution with the canonical answer, or why there is no answer."""
+        """Return a `sat` solution with the canonical answer, or a solution with a reason."""
 
     @abstractmethod
     def check(self, problem: Any, answer: Any, solver: str | None = None) -> Verdict:
@@ -208,11 +214,11 @@ class Task(ABC):
         return ""
 
     def explain(self, problem: Any, answer: Any, verdict: Verdict) -> Explanation:
-        """Return the explanation of an answer with its verdict. It has at least the reason."""
+        """Return the explanation of a verdict on an answer. It contains at least the reason."""
         return Explanation(self.reason(problem, answer, verdict))
 
     def right_tokens(self, problem: Any) -> RightTokens:
-        """Return the tokens that may follow the beginning of an answer so that it can become right.
+        """Return an object that computes the right next tokens of answers to a problem.
 
         Raises LogicgenError for a task without this method, and for a problem that is too large.
         """
@@ -222,7 +228,7 @@ class Task(ABC):
         )
 
     def same(self, answer: Any, other: Any) -> bool:
-        """Return whether two answers are equal. `exact` answers equal the stored answer."""
+        """Return whether two answers are equal. An answer equal to the stored answer is `exact`."""
         return bool(answer == other)
 
     def arranged(self, problem: Any, answer: Any, settings: Any) -> Any:
@@ -240,19 +246,19 @@ class Task(ABC):
         """Return the language of answers."""
 
     def read_problem(self, text: str) -> Any:
-        """Return the problem of a text in infix or prefix notation. Raises FormatError."""
+        """Parse a problem in infix or prefix notation. Raises FormatError."""
         return read_either(self.problem_language.read, text)
 
     def read_answer(self, text: str) -> Any:
-        """Return the answer of a text in infix or prefix notation. Raises FormatError."""
+        """Parse an answer in infix or prefix notation. Raises FormatError."""
         return read_either(self.answer_language.read, text)
 
     def decode_problem(self, text: str) -> Any:
-        """Return the problem of a prefix text, as in data sets. Raises FormatError."""
+        """Parse a problem in prefix notation, as in data sets. Raises FormatError."""
         return self.problem_language.read(text, "prefix")
 
     def decode_answer(self, text: str) -> Any:
-        """Return the answer of a prefix text, as models write it. Raises FormatError."""
+        """Parse an answer in prefix notation, as models write it. Raises FormatError."""
         return self.answer_language.read(text, "prefix")
 
     @abstractmethod
@@ -288,14 +294,20 @@ class Task(ABC):
         return None
 
     def within(self, problem: Any, tokens: Collection[str]) -> Any:
-        """Return an equivalent problem over these fixed tokens. Raises LogicgenError."""
+        """Return an equivalent problem that uses only the given fixed tokens.
+
+        Raises LogicgenError if there is no such problem.
+        """
         missing = {*self.encode(problem).split()} & {*self.vocabulary.fixed} - {*tokens}
         if missing:
             raise LogicgenError(f"{' '.join(sorted(missing))} cannot be expressed by other tokens")
         return problem
 
     def answer_automaton(self, longest: int) -> TokenAutomaton:
-        """Return the automaton of answers, over the fixed tokens of the vocabulary."""
+        """Return the automaton of answers with at most `longest` tokens.
+
+        Its token classes are the fixed tokens of the vocabulary.
+        """
         return token_automaton(self.answer_language, longest).widened(self.vocabulary.fixed)
 
 

@@ -1,4 +1,4 @@
-"""Text, cut into tokens. It comes from files, or from texts of every Python installation.
+"""A corpus of text, split into tokens. The text is from files or from the Python installation.
 
 Files are read in blocks. Each block belongs to one split, by a hash of its place. So a corpus of
 any size needs only the memory of one part. The texts of Python are its documentation, the sources
@@ -40,7 +40,7 @@ from logicgen.tokens import Tokens
 
 # The bytes of a block of a file. A block is read at once and belongs to one split.
 BLOCK = 1 << 22
-# The bytes of a block of a text that is not a file: such texts are few, and some are long.
+# The bytes of a block of a text that is not a file. Blocks are small because there are few texts.
 TEXT_BLOCK = 1 << 12
 
 # Folders of the standard library without library code. Tests are large, partly not UTF-8, and
@@ -61,7 +61,7 @@ class Documents:
     """The documents of a corpus by name, in order, with access to their texts."""
 
     def __init__(self, files: dict[Path, str], texts: dict[str, bytes], called: str) -> None:
-        """Store where the documents are.
+        """Store the names and the sizes of the documents.
 
         files: the name of each file relative to its given folder.
         texts: the other documents by name.
@@ -96,7 +96,7 @@ class Documents:
             ) from None
 
     def blocks(self) -> Iterator[Block]:
-        """Yield the blocks of all documents, in order. No character is cut in two."""
+        """Yield the blocks of all documents, in order. No block ends inside a character."""
         for name, size in self.sizes.items():
             if name in self._texts:
                 yield from _cut(name, self._texts[name])
@@ -137,7 +137,11 @@ def library_files() -> dict[Path, str]:
 
 
 def named_files(names: list[str], pattern: str) -> dict[Path, str]:
-    """Return each file once, with its name below the first path that leads to it."""
+    """Return the files at the given paths, and in given folders if their names match `pattern`.
+
+    The result maps each file to its path relative to its folder. A file that two paths lead to
+    occurs once. Raises LogicgenError if a path does not exist or no file matches.
+    """
     found: dict[Path, tuple[Path, str]] = {}
     for name in names:
         path = Path(name)
@@ -154,7 +158,7 @@ def named_files(names: list[str], pattern: str) -> dict[Path, str]:
     return dict(found.values())
 
 
-# Folders with functions that are written for the package itself.
+# Folders whose docstrings are not read: their functions are only for developers of the package.
 _TESTS = {"test", "tests"}
 
 # An example for doctest with its output, up to the next empty line.
@@ -168,9 +172,9 @@ def topics() -> dict[str, bytes]:
 
 
 def docstrings(packages: Iterable[str]) -> dict[str, bytes]:
-    """Return the docstrings of each source of installed packages, by relative path, in order.
+    """Return the docstrings of installed packages as one text per source file, by relative path.
 
-    Examples for doctest are left out. A docstring that occurs again is taken once. Raises
+    Examples for doctest are removed. A docstring that occurs several times is used once. Raises
     LogicgenError for a package that is not installed as a folder of sources.
     """
     found: dict[str, bytes] = {}
@@ -188,7 +192,7 @@ def docstrings(packages: Iterable[str]) -> dict[str, bytes]:
 
 
 def versions(packages: Iterable[str]) -> dict[str, str]:
-    """Return the versions of installed packages, if they have a version."""
+    """Return the versions of packages by name. Packages without a known version are left out."""
     distributions = packages_distributions()
     return {
         package: version(distributions[package][0])
@@ -214,7 +218,7 @@ def _folder(package: str) -> Path:
 
 
 def _docstrings_of(path: Path) -> list[str]:
-    """Return the docstrings of a source, without examples; [] if this Python cannot parse it."""
+    """Return the docstrings of a source file, without doctest examples; [] if it does not parse."""
     with reading(path):
         data = path.read_bytes()
     try:
@@ -275,7 +279,7 @@ class TextSettings(Settings):
 
 
 class TextSource(CorpusSource):
-    """Documents, cut into tokens. The split of a block depends on the seed and its place."""
+    """A corpus of documents. A block's split depends on the seed, its document and its start."""
 
     counted = "bytes of text"
 
@@ -354,7 +358,7 @@ class TextSource(CorpusSource):
         return size, tokens, min(tokens, PART)
 
     def part(self, split: str, number: int) -> Part:
-        """Return `tokens`, (N,)."""
+        """Return the array `tokens` of token ids, of shape (number of tokens of the part,)."""
         pieces = []
         for block in self._parts[split][number]:
             pieces.append(self.tokens.encode(self._documents.read(block)))
@@ -368,7 +372,9 @@ class TextSource(CorpusSource):
     def _mixed(
         self, pieces: list[np.ndarray], problems: ProblemText, rng: Random
     ) -> list[np.ndarray]:
-        """Return the text with problems inserted between its lines, or anywhere without lines.
+        """Return a part of the text with problems inserted after random lines or documents.
+
+        If the text has no line breaks and no ends of documents, problems are inserted anywhere.
 
         pieces: the token ids of the text; the problems are inserted as token ids.
         """
