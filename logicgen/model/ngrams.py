@@ -5,10 +5,10 @@ smooths the counts after Witten and Bell:
 
     p(w | h) = (c(h w) + d(h) p(w | h without its first token)) / (c(h) + d(h))
 
-Here c counts a token after a context, c(h) is the sum of c(h w) over all tokens w, and d(h) is the
-number of different tokens after h. For the empty context h, p(w | h without its first token) is the
-uniform distribution. (`automata/ngram_automaton.py` has n-grams with additive smoothing, which are
-automata.)
+Here c(h w) is the number of times that w followed h, c(h) is the sum of c(h w) over all tokens w,
+and d(h) is the number of different tokens after h. For the empty context h, p(w | h without its
+first token) is the uniform distribution. (`automata/ngram_automaton.py` has n-grams with additive
+smoothing, which are automata.)
 Source: Witten, Bell, The Zero-Frequency Problem (1991); in this recursive form Chen, Goodman, An
 Empirical Study of Smoothing Techniques for Language Modeling (1998).
 
@@ -170,7 +170,7 @@ class TextNGram(nn.Module):
         self.register_buffer("discount", torch.zeros(order))
 
     def learn(self, batches: Iterable[Tensor], tokens: int) -> None:
-        """Fit the smoothing to the first texts of the batches (B, T).
+        """Fit the numbers a and b of `fitted` smoothing to the first texts of the batches (B, T).
 
         tokens: V, the number of different tokens.
         """
@@ -227,7 +227,7 @@ class TextNGram(nn.Module):
             yield same
 
     def _of_targets(self, texts: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-        """Yield for n = 1, 2, ... c(h w), c(h) and d(h) of the token w at each place of (B, T)."""
+        """Yield for n = 1, 2, ... c(h w), c(h) and d(h) of the token w at each place, (B, T)."""
         alike = _alike(texts)
         for same in self._places(texts):
             own = _count(same & alike)
@@ -315,7 +315,7 @@ def _occurring(places: Tensor, texts: Tensor, alike: Tensor, tokens: int) -> Ten
 def _mixed(
     counts: Iterable[Iterable[Tensor]], strength: Tensor, discount: Tensor, tokens: int
 ) -> Tensor:
-    """Return the mixture's probabilities of tokens from c(h w), c(h) and d(h) for each n."""
+    """Return the probabilities of `fitted` smoothing, from c(h w), c(h) and d(h) for each n."""
     chance = torch.full_like(strength[0], 1 / tokens)
     for (own, followed, different), a, b in zip(counts, discount, strength, strict=True):
         chance = ((own - a).clamp(min=0) + (b + a * different) * chance) / (followed + b)

@@ -439,7 +439,7 @@ class ModelRecipe(Table):
 
     @property
     def learns(self) -> str:
-        """Return the target of the training (`training.learn`)."""
+        """Return the value of `training.learn`, the target of the training."""
         return (self.training and self.training.learn) or "answers"
 
     @model_validator(mode="before")
@@ -486,7 +486,7 @@ class ModelRecipe(Table):
         return validate(ModelRecipe, tables, "--learn", "recipe")
 
     def with_steps(self, steps: int) -> ModelRecipe:
-        """Return the recipe with another number of training steps, if it is trained in steps."""
+        """Return the recipe with another number of steps; unchanged for n-gram models."""
         if self.training is None:
             return self
         training = self.training.model_copy(update={"steps": steps})
@@ -506,7 +506,7 @@ def read_model_recipe(name: str, changes: Mapping[str, Any] | None = None) -> Mo
 
 
 def is_trained_in_steps(name: str) -> bool:
-    """Return whether a recipe's model is trained in steps. N-grams are counted instead."""
+    """Return whether a recipe's model is trained in steps. N-gram models count data instead."""
     network = read_toml(recipes.find("models", ".toml", name)).get("network")
     kind = network.get("kind") if isinstance(network, Mapping) else None
     return kind not in ("n-gram", "text-n-gram")

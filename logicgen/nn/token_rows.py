@@ -51,7 +51,7 @@ from logicgen.errors import LogicgenError
 from logicgen.nn.embedding import Interchangeable, Learned
 from logicgen.tokens import NOTHING
 
-_SCORES_AT_A_TIME = 2**24  # 64 MiB of float32
+_SCORES_AT_A_TIME = 2**24  # logits to compute at a time; 64 MiB of float32
 _ROWS_OF_THEIR_OWN = 2**21  # most numbers to draw for separate rows of all sequences
 
 
@@ -114,7 +114,7 @@ class Rows:
         return -self.chosen(features, targets).sum() / (targets != NOTHING).sum().clamp(min=1)
 
     def _scores(self, features: Tensor) -> Tensor:
-        """Return the logits (B, T, V), by row."""
+        """Return the logits (B, T, V) of all rows of the matrix, in the order of rows."""
         with torch.autocast(features.device.type, enabled=False):
             return features.float() @ self.matrix.float().transpose(-1, -2)
 
@@ -203,7 +203,7 @@ class TokenRows(nn.Module):
         return Rows(trained, _shuffled(chosen, generator).to(trained.device, non_blocking=True))
 
     def seeded(self, seeds: Sequence[int], tokens: int | None = None) -> Rows:
-        """Return rows for one sequence per seed. They do not depend on the other seeds."""
+        """Return rows for one sequence per seed. The rows of a sequence depend only on its seed."""
         if not self.random:
             return self.forward(len(seeds), None, tokens)
         generators = [_generator(seed) for seed in seeds]
@@ -222,7 +222,7 @@ class TokenRows(nn.Module):
         return Rows(matrix, dealt.to(matrix.device, non_blocking=True))
 
     def _partial(self, trained: Tensor, sequences: int, generator: torch.Generator | None) -> Rows:
-        """Return trained rows (V, width), in which random rows replace some rows."""
+        """Return trained rows (V, width), in which random rows replace the chosen rows."""
         assert self.drawn is not None
         own, device = self._own(sequences, self.tokens), trained.device
         draws = sequences if own else 1
@@ -254,7 +254,7 @@ def _generator(seed: int) -> torch.Generator:
 
 
 def _shuffled(chosen: Tensor, generator: torch.Generator | None) -> Tensor:
-    """Return for each line of (B, V) a permutation that shuffles only the chosen places."""
+    """Return a permutation for each row of bool (B, V), which moves only the chosen tokens."""
     number = torch.arange(chosen.shape[1]).expand_as(chosen)
     # Sort the chosen places first, once in order and once in a random order. The permutation maps
     # each place of the first list to the place of equal rank in the second list.
