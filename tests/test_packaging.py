@@ -66,7 +66,7 @@ def test_make_names_the_versions_of_python(version, works, tmp_path):
     shutil.copy(ROOT / "Makefile", folder)
     python = folder / "python"
     faked = f"import sys; sys.version_info = ({version}, 0); exec(sys.argv[1])"
-    python.write_text(f'#!/bin/sh\n[ "$1" = -c ] && exec {sys.executable} -c "{faked}" "$2"\n:\n')
+    python.write_text(f'#!/bin/sh\n[ "$1" = -c ] && exec "{sys.executable}" -c "{faked}" "$2"\n:\n')
     python.chmod(0o755)
     command = ["make", "--no-print-directory", "PYTHON=./python", ".venv/bin/python"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
