@@ -73,7 +73,7 @@ configs:
 
 
 def _size_category(splits: dict[str, Any]) -> str:
-    """Return the size category of the Hugging Face Hub for some splits."""
+    """Return the size category of the Hugging Face Hub, such as `1K<n<10K`, for all splits."""
     examples = sum(content["examples"] for content in splits.values())
     bounds = {10**3: "n<1K", 10**4: "1K<n<10K", 10**5: "10K<n<100K", 10**6: "100K<n<1M"}
     bounds |= {10**7: "1M<n<10M", 10**8: "10M<n<100M", 10**9: "100M<n<1B"}
@@ -81,7 +81,10 @@ def _size_category(splits: dict[str, Any]) -> str:
 
 
 def _splits(recipe: DataRecipe, splits: dict[str, Any]) -> tuple[str, str]:
-    """Return the paths of the splits as YAML, and a table of the splits with remarks."""
+    """Return the paths of the splits as YAML, and a Markdown table of their sizes.
+
+    Remarks about cells with too few examples follow the table.
+    """
     files, rows, short = [], [], []
     for split, content in splits.items():
         part = recipe.part(split)
@@ -130,7 +133,7 @@ tokens = numpy.load("train/00000.tokens.npy", mmap_mode="r")
 """
 
 
-# Words that YAML does not read as texts.
+# Words that YAML reads as a Boolean value or as null, not as a text.
 _WORDS = {"true", "false", "yes", "no", "on", "off", "null", "y", "n"}
 
 

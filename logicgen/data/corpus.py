@@ -31,7 +31,7 @@ from logicgen.tokens import Tokens
 
 
 class Corpus(DataFolder[CorpusRecipe]):
-    """A finished corpus, which consists of `tokens`."""
+    """A finished corpus: arrays of token ids in files. `tokens` is its vocabulary."""
 
     noun, file, counted = "corpus", "corpus.json", "tokens"
     Description = CorpusDescription
@@ -64,6 +64,7 @@ class Corpus(DataFolder[CorpusRecipe]):
     def arrays(self, split: str, what: str = TOKENS) -> list[np.ndarray]:
         """Return the arrays of a split, memory-mapped, part by part.
 
+        what: the content of the arrays: tokens, keys, or plain text.
         Raises LogicgenError for an unknown or empty split, and for missing or damaged arrays.
         """
         found: list[np.ndarray] = []
@@ -82,7 +83,7 @@ class Corpus(DataFolder[CorpusRecipe]):
 
 
 def _mapped(path: Path) -> np.ndarray | None:
-    """Return the numbers in a file, memory-mapped; None if it has no array of ids."""
+    """Return the array in a NumPy file, memory-mapped; None if it has no token ids."""
     with suppress(Exception):  # NumPy parses headers as Python and raises many errors
         array = np.lib.format.open_memmap(path, mode="r")
         return array if array.dtype.kind == "u" else None
@@ -92,7 +93,11 @@ def _mapped(path: Path) -> np.ndarray | None:
 def corpus_rows(
     arrays: list[np.ndarray], numbers: np.ndarray, length: int | None = None
 ) -> np.ndarray:
-    """Return rows of consecutive arrays (R, T), cut at `length`: (B, length)."""
+    """Return the first `length` tokens of chosen rows: (chosen rows, length).
+
+    arrays: each has the shape (rows, tokens). Rows are numbered from the first array to the last.
+    numbers: numbers of the chosen rows.
+    """
     ends = np.cumsum([len(array) for array in arrays])
     parts = np.searchsorted(ends, numbers, side="right")
     places = numbers - np.concatenate([[0], ends])[parts]
@@ -102,7 +107,7 @@ def corpus_rows(
 
 
 def checked_ids(ids: np.ndarray, tokens: int) -> np.ndarray:
-    """Return ids of a file. Raises LogicgenError if an id is not a token."""
+    """Return token ids as they are. Raises LogicgenError if an id is not below `tokens`."""
     # Ids are checked when they are read: checking a whole corpus first takes too long.
     if ids.max(initial=0) >= tokens:
         raise LogicgenError(
@@ -156,7 +161,7 @@ def make_corpus(
 
 
 def _remove_listings(folder: Path, description: dict[str, Any]) -> None:
-    """Remove the lists of parts, which the description replaces."""
+    """Remove the JSON file of each part, whose content the description repeats."""
     for split, content in description["splits"].items():
         for number in range(len(content["parts"])):
             _listing(folder, split, number).unlink(missing_ok=True)
@@ -164,7 +169,7 @@ def _remove_listings(folder: Path, description: dict[str, Any]) -> None:
 
 def _make_parts(source: CorpusSource, folder: Path, progress: Progress) -> dict[str, Any]:
     """Make the missing parts; return the description of all splits."""
-    # The smallest integer type that has all ids.
+    # The smallest integer type that can hold every id.
     kind = np.min_scalar_type(len(source.tokens) - 1)
     splits: dict[str, Any] = {}
     for split in CORPUS_SPLITS:
@@ -216,12 +221,14 @@ class Ciphers:
     """The rows of a split, each of `length` tokens; they are read on demand.
 
     A cipher corpus has stored keys, or the stored plain text if it is not one-to-one. The symbols
-    of an automaton's strings are exchanged at reading, by keys that follow from the row's number.
+    of an automaton's strings are permuted when a row is read. The number of the row determines this
+    permutation, which is its key.
 
     Raises LogicgenError for another corpus, and for a split that is unknown or has no rows.
 
     Attributes:
-        staying: no key changes ids below this number (`<end>`, in texts also `<other>`).
+        staying: no key changes an id below this number. These ids are `<end>`, in texts also
+            `<other>`.
     """
 
     def __init__(self, corpus: Corpus, split: str) -> None:
@@ -248,8 +255,9 @@ class Ciphers:
         return sum(map(len, self._tokens))
 
     def rows(self, numbers: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the beginnings of some rows as written, and their plain text: (B, length) each.
+        """Return the first `length` tokens of rows as written, and their plain text.
 
+        Both arrays have the shape (rows, length), for the rows with the given numbers.
         After `<end>`, a row of text continues with the next document.
         """
         tokens = self._read(self._tokens, numbers, length)

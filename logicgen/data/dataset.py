@@ -30,7 +30,7 @@ LARGE = 2**26
 
 
 class GrowingArray:
-    """An array (N,) that grows at its end; a large array is mapped from an unnamed file."""
+    """A one-dimensional array that grows at its end; a large one is kept in an unnamed file."""
 
     def __init__(self, kind: type[np.generic]) -> None:
         self._kind, self._size = np.dtype(kind), 0
@@ -66,7 +66,7 @@ class GrowingArray:
         self._pieces.clear()
 
 
-SOME = 2**20  # tokens that are examined together
+SOME = 2**20  # number of tokens that are examined at a time
 
 
 @dataclass(frozen=True)
@@ -130,13 +130,16 @@ class _GrowingRagged:
 
 @dataclass(frozen=True)
 class EncodedSplit:
-    """Problems and answers of one split, without markers (`<start>`, `<end>`), and their cells."""
+    """Problems and answers of one split as token ids, without the markers `<start>` and `<end>`.
+
+    A cell is a number of symbols and a range of lengths.
+    """
 
     vocabulary: Vocabulary
     problems: Ragged
     answers: Ragged
-    symbols: np.ndarray  # (rows,) int32: the symbols coordinate of each example's cell
-    length: np.ndarray  # (rows,) int32: tokens of the problem
+    symbols: np.ndarray  # (rows,) int32: number of symbols of each example's cell
+    length: np.ndarray  # (rows,) int32: number of tokens of each problem
     alphabet: int  # symbol rows an embedding needs for these examples: highest symbol number + 1
 
     @staticmethod
@@ -157,7 +160,7 @@ class EncodedSplit:
         return len(self.problems)
 
 
-ROWS = 100_000  # encoded at a time
+ROWS = 100_000  # number of rows that are encoded at a time
 COLUMNS = ("problem", "answer", "symbols", "length")  # the columns for training
 
 
@@ -180,7 +183,7 @@ class Dataset(DataFolder[DataRecipe]):
 
     @classmethod
     def whole(cls, folder: Path, description: dict[str, Any]) -> bool:
-        """Return whether no shard is lost or truncated; such a shard is made again."""
+        """Return whether all shards exist in full size; other shards are made again."""
         shards = [(folder / name, shard["bytes"]) for name, shard in cls.files(description)]
         return all(path.is_file() and path.stat().st_size == size for path, size in shards)
 
@@ -191,7 +194,7 @@ class Dataset(DataFolder[DataRecipe]):
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """Return the fixed tokens of its problems and answers."""
+        """Return the vocabulary of the problems and answers; symbols are not part of it."""
         return self.task.vocabulary
 
     @classmethod
@@ -213,7 +216,9 @@ class Dataset(DataFolder[DataRecipe]):
         return lines
 
     def table(self, split: str, columns: Sequence[str] | None = None) -> pa.Table:
-        """Return rows: problem, answer, symbols, length, alpha_class.
+        """Return the rows of a split: problem, answer, symbols, length, alpha_class.
+
+        columns: names of the columns to return; None for all columns.
 
         The last split that was read with all columns stays in memory.
 
@@ -266,7 +271,7 @@ class Dataset(DataFolder[DataRecipe]):
         return EncodedSplit.joined(parts, self.vocabulary)
 
     def _some(self, split: str) -> Iterator[pa.Table]:
-        """Yield the rows of a split in pieces: an Arrow array has less than 2 GiB of text."""
+        """Yield the rows of a split in pieces, because an Arrow array holds less than 2 GiB."""
         if self._last is None or self._last[0] != split:
             yield from (self._rows(shard, COLUMNS) for shard in self.split(split)["shards"])
         else:
@@ -291,7 +296,7 @@ def _ragged(texts: pa.ChunkedArray, vocabulary: Vocabulary) -> Ragged:
     joined = texts.combine_chunks()
     rows = pc.utf8_split_whitespace(joined)
     lengths = pc.list_value_length(rows).to_numpy(zero_copy_only=False)
-    empty = pc.equal(joined, "").to_numpy(zero_copy_only=False)  # splits into one empty token
+    empty = pc.equal(joined, "").to_numpy(zero_copy_only=False)  # "" splits into one token
     tokens = rows.flatten().dictionary_encode()
     if isinstance(tokens, pa.ChunkedArray):
         tokens = tokens.combine_chunks()

@@ -21,7 +21,8 @@ from logicgen.errors import LogicgenError
 from logicgen.tasks.corpus_task import CorpusSource, RowCounts
 
 # Bytes of memory: SLOT for each example, and SETTLED for each example of the most frequent length.
-# Examples of one length are settled together: a key of 8 bytes, three times while they are sorted.
+# All examples of one length are searched for repeated problems together. Each has a key of 8 bytes,
+# which is in memory three times while the keys are sorted.
 SLOT, SETTLED = 2, 24
 
 # Compressed bytes on disk: HASHED for each example (the hash does not compress), and TOKEN for
@@ -31,10 +32,10 @@ HASHED, TOKEN = 10, 0.75
 # The factor by which work files need more room than the finished files.
 MAKING = 2.5
 
-# 64-bit copies of the arrays of a part while it is made.
+# Number of 64-bit copies of a part's arrays in memory while a corpus is made.
 COPIES = 2
 
-# Above either limit, the estimate is printed first.
+# If data exceed one of these limits, their estimated size is printed before they are made.
 MANY_EXAMPLES, MANY_BYTES = 1_000_000, 1_000_000_000
 
 
@@ -58,7 +59,7 @@ class SizeEstimate:
         return self.counted > MANY_EXAMPLES or max(self.disk, self.memory) > MANY_BYTES
 
     def check(self, folder: Path, where: str) -> None:
-        """Raise LogicgenError naming `where` if they do not fit on the disk or into memory.
+        """Raise LogicgenError naming `where` if the data do not fit on the disk or into memory.
 
         Files that are already in the folder are part of the estimate and need no further room.
         """
@@ -83,7 +84,10 @@ class SizeEstimate:
 
 
 def of_examples(sizes: Iterable[tuple[float, float]]) -> SizeEstimate:
-    """Return the estimate for pairs of a number of examples and their mean length."""
+    """Return the estimate for a data set.
+
+    sizes: pairs of a number of examples and their mean length in tokens.
+    """
     of_length: dict[float, float] = {}
     for count, length in sizes:
         of_length[length] = of_length.get(length, 0) + count
@@ -99,7 +103,7 @@ def of_examples(sizes: Iterable[tuple[float, float]]) -> SizeEstimate:
 
 
 def of_plans(plans: Iterable[CellPlan]) -> SizeEstimate:
-    """Return the estimate for the examples of plans, as far as they exist."""
+    """Return the estimate for the examples that the plans of cells will make."""
     return of_examples((plan.quota, plan.cell.length + (plan.cell.width - 1) / 2) for plan in plans)
 
 

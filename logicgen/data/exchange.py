@@ -86,7 +86,7 @@ def convert(task: str, source: Path, target: str, split: str = "train") -> int:
 
 
 def compact(text: str) -> str:
-    """Return tokens as one character each. LogicgenError: a symbol has several."""
+    """Return tokens as one character each. LogicgenError: a symbol has several characters."""
     tokens = [ONE_CHARACTER.get(token, token) for token in text.split()]
     if long := [token for token in tokens if len(token) != 1]:
         raise LogicgenError(
@@ -245,7 +245,8 @@ def _write_example(example: Example, path: Path, label: str) -> None:
 def read_dimacs(path: Path, task: Task) -> Iterator[Example]:
     """Yield the problems of a `.cnf` file or of a folder of them, in prefix notation.
 
-    Answers come from `.sol` files of the same name. Raises LogicgenError with file and line.
+    Answers come from `.sol` files of the same name. Raises LogicgenError with file and line if a
+    file is not valid.
     """
     files = sorted(path.glob(f"*{SUFFIX}")) if os.path.isdir(path) else [path]
     if not files:

@@ -37,7 +37,8 @@ RecipeType = TypeVar("RecipeType", bound=Recipe)
 def head(recipe: Recipe, name: str, seed: int, form: int = 1) -> dict[str, Any]:
     """Return the beginning of a description: name, seed and recipe.
 
-    Raises LogicgenError for a name that is not Unicode; names of files may be such.
+    form: version of the format of the description.
+    Raises LogicgenError if the name, which comes from a file name, is not valid Unicode.
     """
     try:
         name.encode()
@@ -104,7 +105,7 @@ class DataFolder(ABC, Generic[RecipeType]):
 
     @property
     def fingerprint(self) -> str:
-        """Return a text that changes if any byte of the data changes."""
+        """Return a digest of 16 hexadecimal digits, which depends on every byte of the data."""
         return text_sha256("".join(file["sha256"] for _, file in self.files(self.description)))[:16]
 
     def split(self, name: str) -> dict[str, Any]:
@@ -132,9 +133,9 @@ class DataFolder(ABC, Generic[RecipeType]):
 
     @classmethod
     def begun(cls, folder: Path, head: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the description in a folder, or None if it is empty.
+        """Return the description in a folder, or None if the folder is empty or missing.
 
-        Raises LogicgenError if the folder has other content.
+        Raises LogicgenError if the folder has content other than the data of `head`.
         """
         path = folder / cls.file
         with reading(folder):
@@ -154,13 +155,13 @@ class DataFolder(ABC, Generic[RecipeType]):
 
     @classmethod
     def finished(cls, folder: Path, head: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the description of finished and whole data, or None. Raises as `begun`."""
+        """Return the description of finished and whole data, else None. Raises as `begun`."""
         found = cls.begun(folder, head)
         return found if found and found["complete"] and cls.whole(folder, found) else None
 
     @classmethod
     def whole(cls, folder: Path, description: dict[str, Any]) -> bool:
-        """Return whether no file is lost that can be made again."""
+        """Return whether no file is missing that could be made again."""
         return True
 
     @classmethod

@@ -1,5 +1,8 @@
 """From a recipe to a data set on disk: resumable, with the same bytes for any number of workers.
 
+A slot is a place for one example. A unit is a group of slots, which becomes one shard; a bucket is
+a group of units. A cell is a number of symbols and a range of lengths; a part is a group of cells.
+
 The splits are made in rounds. A round has four steps, and any number of processes share each step:
 
     draw      a unit: a first example for each of its slots, independently of other units
@@ -9,9 +12,9 @@ The splits are made in rounds. A round has four steps, and any number of process
     finish    a bucket of units: their shards
 
 At the end each part is checked: its keys are different and match the shards. The first process
-plans the steps (`_Generation`). It holds no example, and only the cell of each slot. Workers do the
-steps (`Maker`) and exchange their results by work files. A step that is repeated writes the same
-bytes.
+plans the steps (`_Generation`). It keeps the cell of each slot in memory, but no example. Workers
+do the steps (`Maker`) and exchange their results by work files. A step that is repeated writes the
+same bytes.
 """
 
 from __future__ import annotations
@@ -91,7 +94,10 @@ def generate(
 
 
 def planned(recipe: DataRecipe, name: str, progress: Progress) -> list[tuple[str, list[CellPlan]]]:
-    """Return the stages of a recipe. LogicgenError: no cell of a split contains a problem."""
+    """Return the stages of a recipe: pairs of a split and the plans of its cells, in order.
+
+    Raises LogicgenError if no cell of a split contains a problem.
+    """
     source = recipe.source("recipe")
     for table, part in (("region", recipe.region), ("grid", recipe.grid)):
         if part is not None and part.step > 1 and source.exact:
@@ -203,7 +209,7 @@ class _Generation:
     def _drawn(
         self, one: DrawingRound, pool: AnyPool, say: Callable[[int], None]
     ) -> dict[int, list[int]]:
-        """Draw all units, and gather their records; return the buckets with records, by part."""
+        """Draw all units, gather their records; return, by part, the buckets with its records."""
         drawn = 0
         for found in _each(pool, Maker.draw, ((unit,) for unit in one.units())):
             drawn += found
@@ -218,7 +224,7 @@ class _Generation:
     def _settled(
         self, one: DrawingRound, buckets: dict[int, list[int]], pool: AnyPool
     ) -> list[PartClaims]:
-        """Settle all parts that have records or listings."""
+        """Decide, part by part, which slot keeps which problem; return the results."""
         brief = one.outline()
         listed = {self.partition.part(listing.cell) for listing in one.listings}
         steps = (

@@ -57,7 +57,10 @@ class LostError(Exception):
 
 
 class PartClaims(NamedTuple):
-    """The result of settling a part: examples by number of the cell, and buckets with changes."""
+    """The result of deciding which slots of a part keep their problems.
+
+    `held` has pairs of a cell's number and its number of examples. `buckets` have changed examples.
+    """
 
     part: int
     held: list[tuple[int, int]]
@@ -197,7 +200,7 @@ class Maker:
 
     def _drawn(self, unit: Unit) -> Iterator[Found]:
         drawn = self.drawer.unit(unit.slots())
-        lost = drawn.given_up  # stored, so that an interruption does not lose it
+        lost = drawn.given_up  # the count is stored, so that no interruption loses it
         slots = zip(unit.cells, drawn.attempts, drawn.examples, strict=True)
         for place, (cell, attempt, example) in enumerate(slots):
             number = self.partition.numbers[cell]
@@ -216,7 +219,9 @@ class Maker:
     def settle(
         self, one: DrawingRound, part: int, buckets: Sequence[int], keys: str | None
     ) -> PartClaims:
-        """Settle a part.
+        """Decide which slots of a part keep their problems, and draw new problems for the others.
+
+        Writes the changed examples of each bucket, and the keys of the part.
 
         buckets: the buckets with records of the part.
         keys: the work file of the part's keys; None if the part has no keys yet.

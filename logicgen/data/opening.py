@@ -23,7 +23,7 @@ from logicgen.tasks import CORPORA
 def read_data_recipe(
     name: str, changes: Mapping[str, Any] | None = None
 ) -> DataRecipe | CorpusRecipe:
-    """Return a recipe of either kind. Arguments and errors are as in `Recipe.read`."""
+    """Return the recipe of a data set or a corpus. Arguments and errors: see `Recipe.read`."""
     tables = read_toml(recipes.find("datasets", ".toml", name))
     corpus = tables.get("task") in list(CORPORA) or "corpus" in tables
     return (CorpusRecipe if corpus else DataRecipe).read(name, changes)
@@ -58,7 +58,7 @@ def make(
 
 
 def kind_of(recipe: Recipe) -> type[Dataset] | type[Corpus]:
-    """Return the kind of data of a recipe."""
+    """Return the class of the data of a recipe: `Dataset` or `Corpus`."""
     return Corpus if isinstance(recipe, CorpusRecipe) else Dataset
 
 

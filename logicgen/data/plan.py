@@ -20,11 +20,11 @@ from logicgen.data.recipe import SPLITS, DataRecipe, Grid, Progress
 from logicgen.tasks import Cell, Source
 from logicgen.tasks.problems import RENAMED, RESERVED, Slot, alphabet
 
-# Problems of a cell are scarce if more than one in SCARCE of them is wanted.
+# Problems of a cell are scarce if a split asks for more than 1 / SCARCE of them.
 SCARCE = 100
 
-# If more than one in LISTED of the problems of a cell is wanted, they are listed and shuffled,
-# because random drawing would mostly find known problems. LONGEST_LIST limits the list.
+# If a split asks for more than 1 / LISTED of the problems of a cell, all problems are listed and
+# shuffled, because random drawing would mostly repeat problems. LONGEST_LIST limits the list.
 LISTED = 10
 LONGEST_LIST = 50_000
 
@@ -34,13 +34,13 @@ QUICK = 2.0
 
 @dataclass
 class CellPlan:
-    """One cell of a split."""
+    """The plan for one cell of a split: a number of symbols and a range of lengths."""
 
     cell: Cell
     asked: int  # examples the recipe asks for
     holds: float  # problems that exist, with or without a witness; infinity if they are not counted
     quota: int  # examples to make
-    held_out: bool = False  # competes with training for its problems
+    held_out: bool = False  # training could use the same problems
     held: int = 0  # examples that are made
     exhausted: bool = False  # no more examples were found
 
@@ -89,7 +89,7 @@ def capacity(recipe: DataRecipe, source: Source, cell: Cell) -> float:
     return sum(count * _perm(letters, k) for k, count in counts.items())
 
 
-# Consecutive cells have the same symbols, and need the same permutations.
+# Consecutive cells have the same number of symbols, and need the same numbers of permutations.
 _perm = lru_cache(maxsize=1 << 12)(math.perm)
 
 
@@ -121,7 +121,10 @@ def split_cells(
 
 
 def fill(amount: int, room: Sequence[float]) -> list[int]:
-    """Return `amount` spread as evenly as `room` allows; the sum is less if `room` is too small."""
+    """Divide `amount` into shares as equal as their limits `room` allow; return the shares.
+
+    Their sum is less than `amount` if the sum of the limits is less.
+    """
     given = [0] * len(room)
     left = int(min(amount, sum(room)))
     while left:
@@ -135,7 +138,7 @@ def fill(amount: int, room: Sequence[float]) -> list[int]:
 
 
 def next_shares(plans: Sequence[CellPlan], missing: int) -> list[tuple[Cell, int]]:
-    """Return cells that are not exhausted, with new slots for `missing` examples in all."""
+    """Divide `missing` examples among cells that are not exhausted; return cells and shares."""
     open_plans = [plan for plan in plans if not plan.exhausted and plan.held < plan.holds]
     open_plans.sort(key=lambda plan: plan.held)  # the emptiest cells get the remainder
     shares = fill(missing, [min(plan.holds - plan.held, missing) for plan in open_plans])
@@ -158,7 +161,8 @@ class Unit:
     round: int
     first: int  # number of the first slot
     cells: tuple[Cell, ...] = field(repr=False)  # cells of the slots, in order
-    rationed: frozenset[Cell] = field(repr=False)  # may only take problems reserved for held-out
+    # Cells that may only take problems reserved for held-out splits.
+    rationed: frozenset[Cell] = field(repr=False)
 
     def slots(self) -> Iterator[Slot]:
         """Yield the slots."""
@@ -168,7 +172,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class Listing:
-    """A cell with listed problems, and the places of a unit that they fill."""
+    """A cell whose problems are listed instead of drawn, and the places of a unit for them."""
 
     unit: int  # number of the shard
     place: int  # first place in the unit
@@ -178,7 +182,7 @@ class Listing:
 
 @dataclass(frozen=True)
 class DrawingRound:
-    """Listed cells, and slots to draw, of one split.
+    """A round of one split: cells whose problems are listed, and slots to draw problems for.
 
     Attributes:
         number: number of the first shard; the random numbers depend on it. Shards of listed cells

@@ -61,7 +61,9 @@ def sampled_rows(
     examples: int = 0,
     notation: Notation = "infix",
 ) -> Iterator[Row]:
-    """Yield the random problems with some numbers, with answers and prompts, as rows of *train*.
+    """Yield random problems with answers and prompts, as rows of the split *train*.
+
+    numbers: numbers of the problems in `samples`.
 
     Raises LogicgenError for a task without prompts, and if the ranges contain no problem.
     """

@@ -42,7 +42,8 @@ _RANGE = Field(strict=False), AfterValidator(_ordered)
 Symbols = Annotated[tuple[Count, Annotated[int, Field(le=1_000_000)]], *_RANGE]
 Lengths = Annotated[tuple[Positive, Annotated[int, Field(le=10_000)]], *_RANGE]
 
-# Every cell is counted before the first example is drawn, and drawn on one page.
+# The problems of every cell are counted before the first example is drawn, and one page of a report
+# shows all cells.
 MOST_CELLS = 100_000
 
 # A larger data set would take one machine weeks.
@@ -91,7 +92,7 @@ class Recipe(Table):
     @property
     @abstractmethod
     def holds(self) -> Holds:
-        """Return the kind of the data, which determines the available scores."""
+        """Return `problems`, `sequences` or `ciphers`, which determines the available scores."""
 
     @property
     @abstractmethod
@@ -114,7 +115,7 @@ class _Ranges(Table):
 
     @property
     def counted(self) -> bool:
-        """Return whether the cells have a number of symbols."""
+        """Return whether a cell has a number of symbols; otherwise it has lengths only."""
         return True
 
     def cells(self, symbols: Iterable[int | None] | None = None) -> Iterator[Cell]:
@@ -307,7 +308,7 @@ class DataRecipe(Recipe):
 
 
 def _check_exists(source: Source, part: Region | Grid | None) -> None:
-    """Raise LogicgenError if a length or a number of symbols exists in no cell."""
+    """Raise LogicgenError if no problem has a length, or a number of symbols, of the ranges."""
     if part is None:
         return
     least, most = part.symbols

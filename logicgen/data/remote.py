@@ -125,9 +125,9 @@ class Upload:
         mark = {"token": self._token, "host": socket.gethostname(), "process": os.getpid()}
         content = json.dumps(mark).encode()
         while not self.store.create(MARKER, content):
-            if self.held():  # it was created, but the store's answer was lost
+            if self.held():  # the marker was created, but the store's answer was lost
                 break
-        if self.store.create(MARKER, content):  # although it exists
+        if self.store.create(MARKER, content):  # although the marker exists
             self.store.remove(MARKER)
             raise LogicgenError(
                 f"{self.store.url}: this store overwrites existing files, so no second writer is"

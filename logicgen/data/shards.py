@@ -84,7 +84,7 @@ def read_shard(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
 
 
 def check_numbers(table: pa.Table) -> None:
-    """Raise ValueError if no problem can have a number of symbols or a length in the table."""
+    """Raise ValueError if a number of symbols or a length in the table is out of range."""
     for name, least, most in (("symbols", 0, MOST_SYMBOLS), ("length", 1, LONGEST)):
         if name in table.column_names and table.num_rows:
             low, high = pc.min_max(table[name]).as_py().values()
@@ -94,9 +94,9 @@ def check_numbers(table: pa.Table) -> None:
 
 
 def keys(table: pa.Table, alpha: bool) -> np.ndarray:
-    """Return keys of the problems, int64 (N,): equal if the problems are equal.
+    """Return a key for each problem, int64 (rows,). Equal problems have equal keys.
 
-    alpha: also if the problems are equal up to renaming.
+    alpha: give equal keys also to problems that are equal up to renaming.
     """
     if alpha:
         return np.asarray(table["alpha_class"])
@@ -114,9 +114,11 @@ def read_table(
     optional: Collection[str] = (),
     most: int,
 ) -> pa.Table:
-    """Return columns of a file with the columns of a schema; `optional` columns may be missing.
+    """Read a Parquet file with the columns of a schema; return the named columns.
 
-    most: limit of its bytes in memory.
+    columns: names of the columns to return; None for all columns.
+    optional: names of columns that may be missing.
+    most: limit of the table's bytes in memory.
     Raises ValueError, KeyError, OSError or an ArrowException for any other file.
     """
     there = set(pq.read_schema(path).names)

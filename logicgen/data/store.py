@@ -50,7 +50,7 @@ class Store:
         options: dict[str, Any] = {}
         if self.protocol in LOCAL:
             options = {"auto_mkdir": True}
-        elif self.protocol in ("s3", "s3a"):  # this class and s3fs try again
+        elif self.protocol in ("s3", "s3a"):  # once in botocore: this class and s3fs try again
             options = {"config_kwargs": {"retries": {"total_max_attempts": 1}}}
         try:
             from fsspec.core import url_to_fs
@@ -107,7 +107,7 @@ class Store:
         self._tried(partial(self.fs.rm_file, self.path(name)), missing=None)
 
     def put(self, path: Path, name: str) -> None:
-        """Put a file, and check its size."""
+        """Upload a file, and check its size in the store."""
         self._tried(partial(self._put, path, name))
 
     def _put(self, path: Path, name: str) -> None:
@@ -119,7 +119,7 @@ class Store:
     def get(self, name: str, target: Path, digest: str | None) -> None:
         """Copy a file to a local path, atomically.
 
-        digest: its SHA-256, if it is known.
+        digest: the SHA-256 of the file, if it is known.
         """
         target.parent.mkdir(parents=True, exist_ok=True)
         if self._tried(partial(self._get, name, target, digest), missing=False) is False:

@@ -24,13 +24,13 @@ from logicgen.data.shards import SCHEMA
 from logicgen.tasks import Cell, Task
 from logicgen.tasks.problems import REMAINDERS, Drawer, Example
 
-# The number of examples that justifies one part with its files.
+# A part is planned for each EXAMPLES examples; fewer parts if too few cells can be separated.
 EXAMPLES = 250_000
 
 
 @dataclass(frozen=True)
 class Partition:
-    """Cells, each once, and the number of the part of each cell."""
+    """A division of all cells into parts. `parts` has the number of the part of each cell."""
 
     cells: tuple[Cell, ...]
     parts: tuple[int, ...]
@@ -52,7 +52,7 @@ class Partition:
             quotas[plan.cell] += plan.quota
         shown = (
             task.symbols_meaning == Task.symbols_meaning
-        )  # whether it is the number of symbols that occur
+        )  # whether `symbols` of a cell counts the symbols that occur
         kinds = _kinds(list(quotas), shown)
         sizes: Counter[int] = Counter()
         for cell, kind in kinds.items():
@@ -115,7 +115,7 @@ class KeyTable:
             self.array()
 
     def hold(self, keys: np.ndarray) -> np.ndarray:
-        """Return which keys are in the table, bool (N,)."""
+        """Return whether each of N keys is in the table, bool (N,)."""
         known = self.array()
         places = known.searchsorted(keys)
         there = places < len(known)

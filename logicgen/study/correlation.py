@@ -61,7 +61,8 @@ def correlations(
         try:
             columns = {None: [float(short(name)) for name in column]}
         except ValueError:
-            chosen = names if len(names) > 2 else names[:1]  # the other is its opposite
+            # If there are two choices, the second has the opposite correlation.
+            chosen = names if len(names) > 2 else names[:1]
             columns = {name: [float(each == name) for each in column] for name in chosen}
         found += [_one(axis, name, x, scores, shuffled) for name, x in columns.items()]
     return found

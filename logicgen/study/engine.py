@@ -54,7 +54,7 @@ def compute(
     Ctrl-C or SIGTERM stops all processes. Each saves a checkpoint, then KeyboardInterrupt is
     raised. Raises LogicgenError if a file cannot be written.
     """
-    # Data sets, weights and predictions are made from recipes: nothing for a repository.
+    # Git ignores data sets, weights and predictions, because they can be made again from recipes.
     write_text(folder / RUNS / ".gitignore", "*\n")
     about = {"commit": commit(), "versions": versions()}
     folder = shared(folder)
@@ -86,7 +86,7 @@ def compute(
 
 
 def _waves(plan: Plan, trials: list[Trial]) -> list[list[Trial]]:
-    """Return trials in groups; each comes in a later group than the trial that it comes after."""
+    """Return trials in groups; a trial's group is later than the group of its trial `after`."""
 
     def depth(trial: Trial) -> int:
         return 0 if trial.after is None else 1 + depth(plan.trials[trial.after])

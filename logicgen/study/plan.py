@@ -48,15 +48,15 @@ class Plan:
     """All trials of a study in their order, and the report that is made of their records."""
 
     name: str
-    command: str  # that runs the study, for its report
+    command: str  # command line that runs the study, for its report
     report: Callable[[list[Record]], Report]
     trials: dict[str, Trial] = field(default_factory=dict)
     impossible: dict[str, str] = field(default_factory=dict)  # reasons, by name of the trial
-    cpu: bool = False  # whether its functions always use the CPU
+    cpu: bool = False  # whether the functions of the trials always use the CPU
     whole: bool = False  # whether its report needs all trials, and all of its tables are printed
 
     def context(self, trial: Trial, folder: Path, device: str) -> Json:
-        """Return the arguments of a trial that its record does not hold: folder, device, source.
+        """Return the arguments of a trial that its record does not contain: folder, device, source.
 
         The source is the run folder whose weights the training starts from.
         """
@@ -147,7 +147,7 @@ def plan(study: Study) -> Plan:
 
 
 def _lost_start(made: Plan, name: str) -> str | None:
-    """Return the trial from which another starts, at once or in turn, and which is not there."""
+    """Return the first missing trial in the chain of starts of a trial, or None."""
     start = made.trials[name].after
     while start in made.trials:
         start = made.trials[start].after
@@ -172,7 +172,7 @@ def combinations(study: Study) -> list[Combination]:
             f"{study.path}: sample: {study.sample:,} different points are asked for, the axes have"
             f" {total:,}: lower it, or leave it out for all of them"
         )
-    drawn: dict[tuple[int, ...], None] = {}  # no list of all points: these may be very many
+    drawn: dict[tuple[int, ...], None] = {}  # a list of all points may be too large
     rng = np.random.default_rng(study.sample_seed)
     while len(drawn) < study.sample:
         drawn[tuple(rng.integers(sizes).tolist())] = None
@@ -182,7 +182,7 @@ def combinations(study: Study) -> list[Combination]:
 
 
 def _check_axes(study: Study) -> None:
-    """Raise LogicgenError where two axes change the same key: one would undo the other."""
+    """Raise LogicgenError if two axes change the same key: one would undo the other."""
     owner: dict[str, str] = {}
     for axis, alternatives in study.axes.items():
         for key in {key for each in alternatives for key in _keys(each)}:
@@ -202,7 +202,7 @@ def _keys(alternative: Alternative) -> set[str]:
 
 
 def _training(study: Study, combination: Combination, seed: int) -> Training:
-    """Return the trial of a combination. Raises LogicgenError where its recipes are wrong."""
+    """Return the trial of a combination. Raises LogicgenError if its recipes are not valid."""
     base, start = study.base, None
     changes, data_changes = dict(base.set), dict(base.data_set)
     given: dict[str, Any] = base.model_dump(include=set(PLAIN))

@@ -130,7 +130,7 @@ def _effort(point: Findings) -> dict[str, str]:
 def _ranked(
     study: Study, choices: list[dict[str, str]], table: Cells, ranking: Ranking
 ) -> tuple[list[Cells], list[Picture]]:
-    """Return a table of the best points, and how scores go with choices."""
+    """Return a table of the best points, and tables and figures of the scores by choice."""
     says, heads, rows = table
     values, less = ranking.values, ranking.less_is_better
     order = np.argsort(values if less else np.negative(values), kind="stable")[:MOST_ROWS]

@@ -78,7 +78,7 @@ class Training(Table):
 
     @property
     def data_sets(self) -> list[DataSet]:
-        """Return all data sets that have to be there before it is run."""
+        """Return all data sets that must exist before the trial is run."""
         return [self.trained, *(each.data for each in self.measures)]
 
 
@@ -123,19 +123,19 @@ def weights_folder(name: str) -> Path:
 
 
 def data_folder(data: DataSet, folder: Path) -> Path:
-    """Return where a data set is, in the folder of a study's results."""
+    """Return the path of a data set in the folder of a study's results."""
     return folder / RUNS / "data" / data.folder
 
 
 def run_folder(training: Training, folder: Path) -> Path:
-    """Return where the weights and predictions of a trial are; elsewhere for another recipe."""
+    """Return the folder for the weights and predictions of a trial; the recipe determines it."""
     return folder / RUNS / f"{training.name}-{text_sha256(training.model_dump_json())[:8]}"
 
 
 def make_data(
     trainings: list[Training], folder: Path, *, workers: int, progress: Progress
 ) -> dict[str, str]:
-    """Make the data sets of trials, each once; return why some trials lack theirs, by name."""
+    """Make the data sets of trials, each once; return the errors by name of the trial."""
     users = [(data, each.name) for each in trainings for data in each.data_sets]
     reasons: dict[str, str] = {}
     for name, data in {data.folder: data for data, _ in users}.items():
@@ -179,7 +179,7 @@ def train_and_measure(*, folder: str, device: str, source: str | None, **argumen
     training = {
         "steps": checkpoint.load_json(run / checkpoint.CARD)["steps"],
         **({"precision": model.precision} if model.precision else {}),
-        "minutes": round(training_minutes(run) or 0.0, 2),  # counters have no logs
+        "minutes": round(training_minutes(run) or 0.0, 2),  # n-gram models have no logs
         "parameters": sum(weights.numel() for weights in model.parameters()),
         "validation": validation_curves(run),
     }

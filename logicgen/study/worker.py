@@ -35,7 +35,7 @@ STOPPED: Json = {"error": "its process was stopped"}
 
 
 class TrialWorker:
-    """The handle: starts the process when there is work, and anew after it died."""
+    """The handle on a process, which is started for the first trial and again after a death."""
 
     def __init__(self, environment: dict[str, str], log: Path, device: str) -> None:
         self.environment = environment  # added to the environment of this process
@@ -68,7 +68,7 @@ class TrialWorker:
             process.stdin.write(json.dumps(job) + "\n")
             process.stdin.flush()
             line = process.stdout.readline()
-        except (BrokenPipeError, ValueError):  # ended before, or was stopped meanwhile
+        except (BrokenPipeError, ValueError):  # the process has ended or was stopped
             line = ""
         if line:
             answer: Json = json.loads(line)
@@ -103,7 +103,7 @@ class TrialWorker:
 
 
 class ClusterWorker(TrialWorker):
-    """The handle on the same process where a cluster has room for it; a new one for each trial."""
+    """The handle on processes of a cluster: a new process for each trial, where there is room."""
 
     def __init__(
         self, environment: dict[str, str], log: Path, device: str, cluster: RayCluster

@@ -38,7 +38,7 @@ from logicgen.training.right_learner import RightPath, right_batch
 from logicgen.training.rounds import Attempts, Round, Rounds
 
 EASY = 0.05
-"""Least weight of a problem with a right answer. Its worth is added."""
+"""Least weight of a problem with a right answer; its worth (`curriculum.py`) is added."""
 
 WATCHED = 128
 """Number of first answers of a round whose initial log-probability is measured."""
@@ -85,7 +85,7 @@ class AcceptanceLearner(ModelLearner):
         assert model.recipe.reward is not None
         assert data.dataset is not None
         self.reward: RewardTable = model.recipe.reward
-        self.start = deepcopy(model)  # with its initial weights
+        self.start = deepcopy(model)  # a copy with the initial weights
         self.rounds = Rounds(
             model,
             self.reward,
@@ -226,7 +226,7 @@ class AcceptanceLearner(ModelLearner):
         batch = self._batch(step, rows)
         # The answers of the round were drawn with these rows of the embedding.
         rows_of_round = torch.Generator().manual_seed(step // self.reward.steps)
-        logs = self.model.log_probabilities(batch, rows_of_round)  # (B, T)
+        logs = self.model.log_probabilities(batch, rows_of_round)  # (answers, tokens)
         lengths = (batch.targets != self.model.vocabulary.pad).sum(1)
         advantage, before = (
             torch.tensor(each, dtype=torch.float32, device=logs.device)

@@ -32,7 +32,7 @@ from logicgen.training.run_folder import choose_precision, open_run
 
 __all__ = ["fit", "training_data"]
 
-# Sequences of a batch, and tokens of a sequence, for models that count the data once.
+# N-gram models count the data once, in batches of WINDOWS sequences of CONTEXT tokens.
 WINDOWS, CONTEXT = 64, 4096
 
 

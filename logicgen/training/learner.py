@@ -42,7 +42,7 @@ class Learner(ABC):
         """Yield the batches from a step on, without end."""
 
     def shared(self, batch: Any, rank: Rank) -> Any:
-        """Return one device's part of a batch. Its `share` contains its weight.
+        """Return one device's part of a batch. `share.weight` of the part scales its loss.
 
         Raises NotImplementedError if the learner needs the whole batch.
         """

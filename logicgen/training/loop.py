@@ -102,7 +102,7 @@ def run_steps(
 
 
 def _is_due(done: int, every: int | None) -> bool:
-    """Return whether to act after this many steps."""
+    """Return whether `done` is a multiple of `every`; False if `every` is None."""
     return every is not None and done % every == 0
 
 
@@ -133,7 +133,7 @@ class Steps:
     def step(self, batch: Any) -> tuple[Tensor, dict[str, Tensor]]:
         """Make one step; return the loss, and on every `log_every`-th step the logged measures.
 
-        Raises LogicgenError if the loss of such a step is not finite.
+        Raises LogicgenError if the loss of a step with logged measures is not finite.
         """
         learner, member = self.learner, self.member
         rate = learner.schedule.set_rate(self.optimizer, self.done)

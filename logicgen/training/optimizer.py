@@ -71,7 +71,8 @@ def make_optimizer(model: nn.Module, table: TrainingTable) -> torch.optim.Optimi
     """Return the optimizer of a recipe for all weights of a model."""
     rate, decay = table.learning_rate, table.weight_decay
     if table.optimizer == "adafactor":
-        weights = [each for each in model.parameters() if each.numel()]  # Adafactor divides by it
+        # Adafactor divides by the number of elements.
+        weights = [each for each in model.parameters() if each.numel()]
         return torch.optim.Adafactor(weights, lr=rate, weight_decay=decay)
     if table.optimizer == "muon":
         return Muon(model, rate, decay, table.betas)
@@ -166,9 +167,9 @@ class BatchedMuon(torch.optim.Optimizer):
 def orthogonal(matrices: Tensor, coefficients: tuple[float, float, float], steps: int) -> Tensor:
     """Return matrices (n, rows, columns) with all singular values near 1, in bfloat16.
 
-    This is the Newton-Schulz iteration x -> a x + b x (x' x) + c x (x' x)^2. With the published
-    coefficients, all singular values end between about 0.7 and 1.2 (Jordan et al. 2024). A zero
-    matrix stays zero.
+    This is the Newton-Schulz iteration x -> a x + b x (x' x) + c x (x' x)^2, where x' is x
+    transposed and a, b, c are the coefficients. With the published coefficients, all singular
+    values end between about 0.7 and 1.2 (Jordan et al. 2024). A zero matrix stays zero.
     """
     if matrices.shape[1] < matrices.shape[2]:  # after transposing, x' x is smaller
         return orthogonal(matrices.mT.contiguous(), coefficients, steps).mT

@@ -32,7 +32,7 @@ class RightPath(NamedTuple):
 
     problem: token ids of the problem.
     answer: tokens of the answer.
-    right: lists the right next tokens.
+    right: an object that lists the right next tokens.
     """
 
     problem: list[int]
@@ -43,7 +43,10 @@ class RightPath(NamedTuple):
 def right_batch(
     model: EncoderDecoder, step: int, paths: Sequence[RightPath]
 ) -> tuple[Batch, Tensor]:
-    """Return the batch of the paths, and the right tokens at each position, as bool (B, T, V)."""
+    """Return the batch of the paths, and a mask of the right tokens at each position.
+
+    The mask has the shape (answers, positions, vocabulary).
+    """
     encode = model.vocabulary.encode
     along = [path.right.along(path.answer) for path in paths]
     answers = [

@@ -54,7 +54,10 @@ TOGETHER = {"cpu": 64, "cuda": 256}
 """Batch size of answering, by device. Problems are sorted by length; a small batch pads less."""
 
 ROOM = 8
-"""Number of tokens added to the longest stored answer (scaled to longer problems) as the limit."""
+"""Number of tokens by which an answer may exceed the longest stored answer.
+
+The length of the stored answer is scaled first, if new problems are longer.
+"""
 
 CANDIDATES = 1000
 """Most problems drawn for each problem that a round keeps."""
@@ -96,7 +99,7 @@ class Attempts:
 
     @property
     def worth(self) -> float:
-        """Return the worth of the problem (`curriculum.py`)."""
+        """Return the worth for learning: 0 if all or no answers are right, 1 if half are."""
         return 4 * self.share * (1 - self.share)
 
 
@@ -331,7 +334,7 @@ class Rounds:
                 found[place] += [
                     (vocabulary.decode(each.ids), each.score)
                     for each in answers
-                    if math.isfinite(each.score)  # the answer has ended
+                    if math.isfinite(each.score)  # an unfinished answer has -inf
                 ]
         return found
 

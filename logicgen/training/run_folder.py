@@ -93,7 +93,7 @@ def choose_precision(out: Path, wanted: str, device: torch.device) -> tuple[str,
 
 @contextmanager
 def open_log(out: Path | None) -> Iterator[Callable[[dict[str, Tensor], int], None]]:
-    """Yield a function that logs the measures of a step for TensorBoard, if `out` is given."""
+    """Yield a function that logs a step's measures for TensorBoard; without `out`, it is idle."""
     if out is None:
         yield lambda measures, step: None
         return

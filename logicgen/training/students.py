@@ -29,7 +29,8 @@ Progress = Callable[[int, int], None]
 class Sentences(NamedTuple):
     """Different sentences and their frequencies.
 
-    ids: (M, P). shares: (M,), which sum to 1.
+    ids: token ids, (sentences, positions).
+    shares: frequencies, (sentences,); their sum is 1.
     """
 
     ids: np.ndarray
@@ -37,7 +38,7 @@ class Sentences(NamedTuple):
 
     @staticmethod
     def of(ids: np.ndarray) -> Sentences:
-        """Return the different sentences of a sample, (N, P)."""
+        """Return the different sentences of a sample of token ids, (sentences, positions)."""
         different, counts = np.unique(ids, axis=0, return_counts=True)
         return Sentences(different, counts / counts.sum())
 
@@ -47,7 +48,7 @@ class Sentences(NamedTuple):
         return Sentences(*grammar.sentences())
 
 
-# The share of the training at which crispness enters the loss, and leaves it.
+# The crispness term is part of the loss between these two shares of the training.
 CRISP = 0.3, 0.7
 
 # After FIRST_HEAT percent of the steps, only the best FINALISTS starts are trained further.
@@ -63,7 +64,7 @@ class Lesson:
         starts: random starts of each student; the start with the least loss is kept. A start in
             which two units of a layer become equal cannot recover.
         crispness: weight of `ambiguity`, in nats, in the loss in the middle of the training. If
-            several grammars explain the sentences equally well, it prefers a grammar in which each
+            several grammars explain the sentences equally well, the term prefers one in which each
             word determines its unit. The last steps train on the sentences alone.
         nudge, embedding, dimension, perceptron: see `InductiveTransformer`.
     """
@@ -89,10 +90,10 @@ def teach(
 ) -> tuple[LogWeights, np.ndarray]:
     """Train one student on each set of sentences.
 
-    Returns the weights, and the losses in nats per sentence, (S,).
+    Returns the weights, and the losses in nats per sentence, (students,).
 
-    words: T, the number of words.
-    width: Z, the number of units of a layer.
+    words: number of words.
+    width: number of units of a layer.
     seed: seed of the random starts.
     """
     with torch.random.fork_rng(devices=[]):
@@ -129,11 +130,12 @@ class _Course:
         # Pad shorter sets of sentences with repeated sentences of weight 0.
         ids = np.stack([np.resize(each.ids, (most, each.ids.shape[1])) for each in lessons])
         shares = np.stack([np.pad(each.shares, (0, most - len(each.shares))) for each in lessons])
-        self.ids, self.shares = torch.from_numpy(ids), torch.from_numpy(shares)  # (S, M, P), (S, M)
+        # (students, sentences, positions) and (students, sentences)
+        self.ids, self.shares = torch.from_numpy(ids), torch.from_numpy(shares)
         self.same = bool((self.ids == self.ids[0]).all())
 
     def loss(self, network: InductiveTransformer) -> Tensor:
-        """Return the losses (S starts,) in nats per sentence."""
+        """Return the losses in nats per sentence, (students * starts,)."""
         starts = network.students // len(self.ids)
         read = self.ids[0] if self.same else self.ids.repeat_interleave(starts, 0)
         weight = self.shares.repeat_interleave(starts, 0)
