@@ -61,6 +61,7 @@ class RayCluster:
             with _same_signals():
                 ray.init(address=address or "local", **how)
         except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
+            ray.shutdown()  # this process may already be connected in part
             reason = _line(error)
             if "version mismatch" in reason.lower():  # the versions are in the next lines
                 reason = " ".join(str(error).split()) + ": install the same on all nodes"
