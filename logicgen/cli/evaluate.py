@@ -192,10 +192,12 @@ def covariance(
     renamings differ. Writes covariance.json, a value for each problem, a box plot, and all
     predictions.
 
-    \b
     For any other model, write prompts, let the model answer, then measure its replies:
+
+    \b
     logicgen measure covariance prompts.jsonl --data DIR --prompts
     logicgen measure covariance replies.jsonl --data DIR
+
     Each line of replies.jsonl is a line of prompts.jsonl with an added `completion`.
     """
     if prompts:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,10 @@ ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "docs" / "results"
 SUMS = RESULTS / "SHA256SUMS"
 MADE = ROOT / "build" / "results"
+PICTURE = re.compile(r'<img [^>]*?src="([^"]+)"[^>]*>')
+EXAMPLES = re.compile(r"<p>((?:logicgen .*\n?)+)</p>")
+CELL = re.compile(r"(?<=<td>).*?(?=</td>)")
+INTERVAL = re.compile(r"\[[-+]?[\d.,]+%?, [-+]?[\d.,]+%?\]|[\d.,]+%? ± [\d.]+")
 
 
 def write_results(name: str, folder: Path) -> None:
@@ -79,6 +84,22 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     from tests.study.page_tables import fill  # it imports this module
 
     return fill(markdown)
+
+
+def on_page_content(html: str, page: Any, **_: Any) -> str:
+    """Improve the HTML of a page. MkDocs calls this function after the conversion from Markdown.
+
+    Pictures become links to their files, and intervals in tables are kept in one line. The examples
+    of `--help` become code.
+    """
+    html = PICTURE.sub(r'<a href="\1">\g<0></a>', html)
+    if page.file.src_path == "commands.md":
+        html = EXAMPLES.sub(r"<pre><code>\1</code></pre>", html)
+    return CELL.sub(lambda cell: INTERVAL.sub(_joined, cell[0]), html)
+
+
+def _joined(interval: re.Match[str]) -> str:
+    return interval[0].replace(" ", "\N{NO-BREAK SPACE}")
 
 
 if __name__ == "__main__":
