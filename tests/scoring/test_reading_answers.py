@@ -36,8 +36,9 @@ def spellings() -> str:
         priority = f" [{found[2]}]" if found[2] else ""
         choices = re.sub(r"\b_(?=[A-Z])", "", PARTS.sub(shown, found[3]))
         choices = in_paragraphs(re.sub(r"(?<=[`A-Z_)?*]) ,(?= )", ",", choices))
-        lines.append(f"- **{found[1]}**{priority}: {choices}")
-    return "\n".join(lines) + "\n\n"
+        end = "\n" if "\n" in choices else ""  # a blank line between paragraph and next item
+        lines.append(f"- **{found[1]}**{priority}: {choices}{end}")
+    return "\n".join(lines).rstrip("\n") + "\n\n"
 
 
 def in_paragraphs(choices: str) -> str:
