@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from pathlib import Path
 
 import pytest
 
@@ -45,6 +46,18 @@ def test_a_phone_shows_formulas_in_lines_and_examples_before_filters(reports, vi
     page.click("#narrowed")
     assert page.locator("#narrowing[open]").count() == 1
     assert barriers(page) == []
+
+
+def test_the_gallery_shows_whole_names_of_recipes(visit):
+    gallery = Path(__file__).parents[2] / "docs" / "reports" / "gallery.html"
+    for width in (400, 1280):
+        page = visit(gallery, "#recipe=lookup-128-characters", width)
+        cut = page.eval_on_selector_all(
+            "#table td.choice",
+            "all => all.filter(each => each.scrollWidth > each.clientWidth).length",
+        )
+        assert page.locator("#table td.choice:has-text('lookup-128-characters')").count() > 0
+        assert cut == 0
 
 
 def test_a_link_outside_the_filters_names_them(reports, visit):
