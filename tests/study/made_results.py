@@ -27,6 +27,12 @@ SUMS = RESULTS / "SHA256SUMS"
 MADE = ROOT / "build" / "results"
 PICTURE = re.compile(r'<img [^>]*?src="([^"]+)"[^>]*>')
 EXAMPLES = re.compile(r"<p>((?:logicgen .*\n?)+)</p>")
+BOX = re.compile(
+    r'<details class="([\w-]+)" open>\s*<summary>(.*?)</summary>\s*<p>(.*?)</p>\s*</details>',
+    re.DOTALL,
+)
+PARAGRAPH = re.compile(r"<p>.*?</p>", re.DOTALL)
+ARGUMENT = re.compile(r"\n(?=[a-z_]+: )")
 CELL = re.compile(r"(?<=<td>).*?(?=</td>)")
 INTERVAL = re.compile(r"\[[-+]?[\d.,]+%?, [-+]?[\d.,]+%?\]|[\d.,]+%? ± [\d.]+")
 
@@ -90,12 +96,22 @@ def on_page_content(html: str, page: Any, **_: Any) -> str:
     """Improve the HTML of a page. MkDocs calls this function after the conversion from Markdown.
 
     Pictures become links to their files, and intervals in tables are kept in one line. The examples
-    of `--help` become code.
+    of `--help` become code. In docstrings, each argument begins a line.
     """
     html = PICTURE.sub(r'<a href="\1">\g<0></a>', html)
     if page.file.src_path == "commands.md":
         html = EXAMPLES.sub(r"<pre><code>\1</code></pre>", html)
+    if page.file.src_path.startswith("api/"):
+        html = PARAGRAPH.sub(
+            lambda found: ARGUMENT.sub("<br>\n", found[0]), BOX.sub(_unboxed, html)
+        )
     return CELL.sub(lambda cell: INTERVAL.sub(_joined, cell[0]), html)
+
+
+def _unboxed(box: re.Match[str]) -> str:
+    """Return the paragraph of an argument with a long description, which griffe puts into a box."""
+    name, begin, rest = box.groups()
+    return f"<p>{name.replace('-', '_')}: {begin}\n{rest}</p>"
 
 
 def _joined(interval: re.Match[str]) -> str:

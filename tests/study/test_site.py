@@ -34,6 +34,19 @@ def test_examples_of_commands_are_code():
     assert changed(prose, "commands.md") == prose
 
 
+def test_each_argument_of_a_docstring_begins_a_line():
+    box = (
+        '<details class="held-out" open>\n  <summary>data sets whose splits</summary>\n'
+        "  <p>are excluded.</p>\n</details>"
+    )
+    after = "<p>learn: a word.\nbeams: a number.</p>"
+    whole = "<p>held_out: data sets whose splits\nare excluded.</p>"
+    assert changed(f"{box}{after}", "api/logicgen.md") == (
+        f"{whole}<p>learn: a word.<br>\nbeams: a number.</p>"
+    )
+    assert changed(box) == box
+
+
 LINES = """
 ([selector, begin, end]) => {
   const range = document.createRange();
@@ -64,4 +77,15 @@ def test_a_narrow_table_breaks_no_interval_and_no_name(browser, cell, parts):
         begin = cell.index(part)
         assert page.evaluate(LINES, ["td", begin, begin + len(part)]) == 1
     assert page.evaluate(LINES, ["code", 0, len(name)]) == 1
+    page.close()
+
+
+def test_an_empty_header_takes_no_place(browser):
+    page = browser.new_page()
+    tables = "".join(
+        f"<table><thead><tr><th>{head}</th></tr></thead><tbody><tr><td>1</td></tr></tbody></table>"
+        for head in ("", "points")
+    )
+    page.set_content(f"<style>{STYLE}</style><div class='md-typeset'>{tables}</div>")
+    assert [head.is_visible() for head in page.locator("thead").all()] == [False, True]
     page.close()
