@@ -91,7 +91,7 @@ def evaluate(
     """Score a model on a split, write the scores into a folder, and return their summary.
 
     run: folder of a trained model, name of a shipped model, or a file with the replies of any other
-        model: JSON lines, or a log of Inspect.
+        model (JSON lines, or a log of Inspect).
     folder: if not given, a folder inside `run`, or next to the file.
     beams: number of beams; 1 is greedy decoding.
     verified: also score the first accepted answer of up to this number of different answers.

@@ -142,7 +142,8 @@ class Wording:
         answer: the meaning and the form of an answer.
         problem: the noun for a problem.
         examples: problems and right answers, in infix notation.
-        infix, prefix: additions to `notation` for problems in infix or prefix notation.
+        infix: an addition to `notation` for problems in infix notation.
+        prefix: an addition to `notation` for problems in prefix notation.
     """
 
     asks: str
