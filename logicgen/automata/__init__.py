@@ -1,4 +1,7 @@
-"""Weighted and probabilistic finite-state automata and their exact lexinvariant models."""
+"""Weighted and probabilistic finite-state automata and their exact lexinvariant models.
+
+A lexinvariant model averages an automaton over all renamings of its symbols.
+"""
 
 from logicgen.automata.automaton import Automaton
 from logicgen.automata.automaton_file import read_automaton, write_automaton

@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 from logicgen.errors import LogicgenError, nearest
 
 Arc = tuple[str, str, str, float]
-"""A transition: from, symbol, to, weight."""
+"""A transition: the source state, the symbol, the target state and the weight."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,8 @@ class Automaton:
     states: tuple[str, ...]  # n names, all different
     initial: np.ndarray  # (n,) float64, the weight of each initial state
     final: np.ndarray  # (n,) float64, the weight of each final state
-    # k sparse matrices (n, n) float64, without stored zeros; row: source, column: target
+    # A sparse (n, n) float64 matrix for each of the k symbols, without stored zeros. Entry (i, j)
+    # is the weight of the transition from state i to state j.
     transitions: tuple[csr_array, ...]
 
     def __post_init__(self) -> None:
@@ -80,7 +81,11 @@ class Automaton:
         transitions: Sequence[Any] | np.ndarray,
         states: Iterable[str] | None = None,
     ) -> Automaton:
-        """Make an automaton from arrays (n,), (n,) and (k, n, n); states are called 0, 1, ..."""
+        """Make an automaton from dense arrays of weights, for n states and k symbols.
+
+        initial, final: (n,). transitions: (k, n, n), with axes symbol, source and target.
+        states: the names of the states; 0, 1, ... if not given.
+        """
         table = np.asarray(transitions, dtype=np.float64)
         if table.ndim != 3:
             raise LogicgenError(
@@ -99,7 +104,7 @@ class Automaton:
         final: Mapping[str, float],
         arcs: Iterable[Arc],
     ) -> Automaton:
-        """Make an automaton from names; weights that are not given are 0.
+        """Make an automaton from names and weights; a weight that is not given is 0.
 
         Raises LogicgenError if a name is unknown or a transition occurs twice. The message suggests
         similar names.
@@ -142,7 +147,7 @@ class Automaton:
         return cls(symbols, states, ends[0], ends[1], tuple(matrices))
 
     def arcs(self) -> list[Arc]:
-        """Return all transitions with nonzero weights, sorted by symbol, source and target."""
+        """Return all transitions of nonzero weight, sorted by symbol, source and target state."""
         return [
             (self.states[source], symbol, self.states[target], float(weight))
             for symbol, matrix in zip(self.symbols, self.transitions, strict=True)
@@ -151,20 +156,27 @@ class Automaton:
 
     @cached_property
     def total(self) -> csr_array:
-        """Return the sum of the transitions over all symbols, (n, n)."""
+        """Return the (n, n) sum of the transition matrices of all symbols."""
         return csr_array(sum(self.transitions[1:], start=self.transitions[0]))
 
     @cached_property
     def is_deterministic(self) -> bool:
-        """Return whether it has at most one initial state and one arc per state and symbol."""
+        """Return whether the automaton is deterministic.
+
+        A deterministic automaton has at most one initial state, and at most one transition for each
+        state and symbol.
+        """
         return is_deterministic(self.transitions, self.initial)
 
     def names(self, chosen: np.ndarray) -> tuple[str, ...]:
-        """Return the names of the chosen states; chosen: (n,) bool."""
+        """Return the names of the states for which `chosen`, (n,) bool, is true."""
         return tuple(self.states[i] for i in np.flatnonzero(chosen))
 
     def restricted(self, states: np.ndarray) -> Automaton:
-        """Return the automaton of some states, numbers in increasing order, and their arcs."""
+        """Return the automaton of some states and the transitions between them.
+
+        states: the numbers of the states, in increasing order.
+        """
         return Automaton(
             self.symbols,
             tuple(self.states[i] for i in states),
@@ -175,7 +187,10 @@ class Automaton:
 
 
 def is_deterministic(matrices: Sequence[csr_array], start: np.ndarray) -> bool:
-    """Return whether there is at most one start and one arc for each state and matrix."""
+    """Return whether an automaton with these weights is deterministic.
+
+    `start` (n,) has at most one nonzero entry, and so has each row of each (n, n) matrix.
+    """
     return bool(
         np.count_nonzero(start) <= 1
         and all(np.diff(matrix.indptr).max(initial=0) <= 1 for matrix in matrices)
@@ -183,7 +198,7 @@ def is_deterministic(matrices: Sequence[csr_array], start: np.ndarray) -> bool:
 
 
 def up_to_five(names: Sequence[str]) -> str:
-    """Return the first five names and the number of further names, for a message."""
+    """Return the first five names and the number of the other names, for a message."""
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
     return ", ".join(names[:5]) + more
 

@@ -1,4 +1,4 @@
-"""Automata as TOML files: strict reading, and writing."""
+"""Reading and writing of automata as TOML files. Unknown keys are errors."""
 
 from __future__ import annotations
 
@@ -37,10 +37,14 @@ class _AutomatonFile(Table):
 
 
 def read_automaton(path: Path | str) -> Automaton:
-    """Read an automaton from a TOML file; errors name the file and the place."""
+    """Read an automaton from a TOML file.
+
+    Raises LogicgenError if the file is invalid, or if the sum of the weights of all strings is 0 or
+    infinite. The message names the file and the key or transition.
+    """
     path = Path(path)
     tables = read_toml(path)
-    # Messages contain the number of an entry, counted from 1, and its arc.
+    # Validate each transition alone, so that messages contain its number, counted from 1.
     transitions = tables.get("transitions")
     if isinstance(transitions, list):
         for i, entry in enumerate(transitions, 1):
@@ -62,14 +66,14 @@ def read_automaton(path: Path | str) -> Automaton:
 
 
 def write_automaton(automaton: Automaton, path: Path | str, description: str = "") -> None:
-    """Write an automaton; `read_automaton` restores it to the last bit."""
+    """Write an automaton to a TOML file; `read_automaton` restores exactly the same weights."""
     write_text(Path(path), automaton_text(automaton, description))
 
 
 def automaton_text(automaton: Automaton, description: str = "") -> str:
     """Return the TOML text of an automaton."""
-    # tomli-w would write lists on several lines. The text is part of generated data sets, and their
-    # bytes must not change.
+    # The text is part of generated data sets, and their bytes must not change. So it is not written
+    # with the library tomli-w, which writes lists on several lines.
     lines = [f"description = {toml_string(description)}"] if description else []
     lines += [
         f"symbols = [{', '.join(map(toml_string, automaton.symbols))}]",
@@ -95,7 +99,10 @@ def automaton_text(automaton: Automaton, description: str = "") -> str:
 
 
 def toml_string(text: str) -> str:
-    """Return a quoted TOML string: the JSON string with DEL escaped."""
+    """Return a text as a quoted TOML string.
+
+    JSON and TOML strings differ only in the character DEL (0x7f), which TOML escapes.
+    """
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

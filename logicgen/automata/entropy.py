@@ -1,13 +1,15 @@
 """Expected length and entropy of the strings of an automaton, ambiguity, and divergences.
 
-If each string has one path, the entropy of the strings equals the entropy of the paths, which
-solves a linear system. In an ambiguous automaton, such as a hidden Markov model, some string has
-several paths. Then the entropy of the paths is an upper bound, and samples give an estimate. The
-automaton is normalized first. These functions raise LogicgenError if the allsum is 0 or infinite.
+If each string has only one accepting path, the entropy of the strings equals the entropy of the
+paths. The entropy of the paths is computed by solving a linear system. In an ambiguous automaton,
+such as a hidden Markov model, some string has several accepting paths. Then the entropy of the
+paths is an upper bound, and samples give an estimate. Each function first normalizes the automaton,
+and raises LogicgenError if the allsum (the sum of the weights of all strings) is 0 or infinite.
 
-The divergences compare the next-symbol distributions of any two models at each position: an
-automaton, its lexinvariant model, a trained model. Distributions are arrays (S, L + 1, k + 1). The
-last column is the end of the string. Entries beyond the end of a string are nan.
+The divergences compare the next-symbol distributions of two models, such as an automaton and a
+trained model. For S strings of up to L symbols from an alphabet of k symbols, the distributions of
+a model are an array (S, L + 1, k + 1). Its last column is the probability that the string ends.
+Entries after the end of a string are nan.
 
 Source: Cortes, Mohri, Rastogi, Riley, On the Computation of the Relative Entropy of Probabilistic
 Automata (IJFCS 2008).
@@ -27,14 +29,17 @@ from logicgen.errors import LogicgenError
 
 
 def expected_length(automaton: Automaton) -> float:
-    """Return the mean number of symbols of a string, without the end."""
+    """Return the expected number of symbols of a random string."""
     return float(forward(normalise(automaton)).sum()) - 1
 
 
 def path_entropy(automaton: Automaton) -> float:
-    """Return the entropy of the accepting path in bits, at least the entropy of the string."""
+    """Return the entropy of a random accepting path, in bits.
+
+    It is an upper bound of the entropy of a random string.
+    """
     model = normalise(automaton)
-    visits = forward(model)  # (n,), mean numbers
+    visits = forward(model)  # (n,), the expected number of visits to each of n states
     total = entr(model.initial).sum() + visits @ entr(model.final)
     for matrix in model.transitions:
         terms = matrix.copy()
@@ -44,7 +49,10 @@ def path_entropy(automaton: Automaton) -> float:
 
 
 def entropy(automaton: Automaton) -> float:
-    """Return the exact entropy of the string in bits; raise LogicgenError if it is ambiguous."""
+    """Return the exact entropy of a random string, in bits.
+
+    Raises LogicgenError if the automaton is ambiguous.
+    """
     pair = ambiguous_pair(automaton)
     if pair:
         raise LogicgenError(
@@ -58,7 +66,10 @@ def entropy(automaton: Automaton) -> float:
 def estimated_entropy(
     automaton: Automaton, count: int, rng: np.random.Generator
 ) -> tuple[float, float]:
-    """Return an unbiased estimate of the string's entropy, in bits, and its standard error."""
+    """Estimate the entropy of a random string, in bits, from `count` samples.
+
+    Returns the estimate, which is unbiased, and its standard error.
+    """
     if count < 2:
         raise LogicgenError(f"entropy: {count} samples have no standard error; take 2 or more")
     model = normalise(automaton)
@@ -67,7 +78,10 @@ def estimated_entropy(
 
 
 def ambiguous_pair(automaton: Automaton) -> tuple[str, str] | None:
-    """Return two states that paths of the same string visit at the same place, if they exist.
+    """Return the names of two states that show that an automaton is ambiguous.
+
+    Two accepting paths of the same string visit the two states after the same number of symbols.
+    The result is None if the automaton is unambiguous.
 
     A state of the squared automaton is a pair of states that two paths over the same symbols reach.
     An automaton is ambiguous exactly if a pair of different states lies on an accepting path of its
@@ -81,7 +95,8 @@ def ambiguous_pair(automaton: Automaton) -> tuple[str, str] | None:
     back = [csr_array(matrix.T) for matrix in ahead]
     if part.is_deterministic or is_deterministic(back, part.final):
         return None
-    # Accessible pairs, and pairs with a path to a pair of final states.
+    # Pairs that can be reached from initial states, and pairs from which final states can be
+    # reached. Each is an (n, n) matrix with a nonzero entry for each pair.
     reached = _closure(_pairs(part.initial), ahead, back)
     ending = _closure(_pairs(part.final), back, ahead)
     both = (reached.multiply(ending)).tocoo()
@@ -97,7 +112,11 @@ def _pairs(start: np.ndarray) -> csr_array:
 
 
 def _closure(start: csr_array, ahead: list[csr_array], back: list[csr_array]) -> csr_array:
-    """Return the pairs that the same symbols reach from `start`; back: `ahead`, transposed."""
+    """Return all pairs of states that two paths over the same symbols reach from `start`.
+
+    A set of pairs is an (n, n) matrix with 1 for each pair.
+    ahead: an (n, n) matrix of 0 and 1 for each symbol. back: the transposed matrices.
+    """
     found = frontier = start
     while frontier.nnz:
         after = sum(
@@ -111,22 +130,30 @@ def _closure(start: csr_array, ahead: list[csr_array], back: list[csr_array]) ->
 
 
 def l1_distances(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """Return the sums of |p - q|, (S, L + 1), between 0 and 2; nan if p or q is nan."""
+    """Return the L1 distance of two next-symbol distributions at each position, (S, L + 1).
+
+    The distance is the sum of |p - q|, from 0 to 2. It is nan if p or q is nan.
+    """
     _check_shapes(p, q)
     return np.asarray(np.abs(p - q).sum(axis=-1))
 
 
 def divergences(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """Return KL(p || q) = sum of p log2(p/q), in bits, (S, L + 1): the cost of predicting q for p.
+    """Return the divergence KL(p || q) at each position, in bits, (S, L + 1).
 
-    The result is inf if q is 0 and p is not, and nan if p or q is nan.
+    It is the sum of p log2(p / q): the cost of the predictions q if p is the truth. It is inf if a
+    q is 0 and its p is not, and nan if p or q is nan.
     """
     _check_shapes(p, q)
     return np.asarray(rel_entr(p, q).sum(axis=-1) / np.log(2))
 
 
 def mean_by_position(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and count of the numbers at each position, (L + 1,) each; nan if count is 0."""
+    """Return the mean and the count of the numbers at each position, (L + 1,) each.
+
+    values: (S, L + 1), with nan after the end of a string; nan is not counted. The mean is nan if
+    the count is 0.
+    """
     there = ~np.isnan(values)
     count = there.sum(axis=0)
     with np.errstate(invalid="ignore"):

@@ -2,12 +2,14 @@
 
     p'(x) = 1/k! * sum over all permutations s of the k symbols of p(s applied to x)
 
-It is the best possible language model that sees only which symbols of a string are equal. It is a
-Bayesian mixture over the permutations, with a uniform prior. The end of a string is not renamed.
-Source: Huang, Zelikman, Chen, Wu, Valiant, Liang, Lexinvariant Language Models (NeurIPS 2023).
+Here p is the distribution of the automaton over strings. Of all language models that see only which
+symbols of a string are equal, p' is the best. It is a Bayesian mixture over the permutations, with
+a uniform prior. The end of a string is not renamed. Source: Huang, Zelikman, Chen, Wu, Valiant,
+Liang, Lexinvariant Language Models (NeurIPS 2023).
 
-Functions of an automaton raise LogicgenError if the allsum is 0 or infinite. Except for the
-estimate, they raise LogicgenError for more than 8 symbols.
+In shapes of arrays, S is the number of strings, L the length of the longest string, and k the
+number of symbols. Functions of an automaton raise LogicgenError if the sum of the weights of all
+strings is 0 or infinite. The exact functions also raise LogicgenError for more than 8 symbols.
 """
 
 from __future__ import annotations
@@ -27,18 +29,21 @@ from logicgen.errors import LogicgenError
 
 MOST_SYMBOLS = 8
 
-# Number of renamed strings that are computed at once.
+# The number of renamed strings whose weights are computed at once.
 BLOCK = 20_000
 
 
 def log_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
-    """Return the exact natural logarithm of p' of each string, (S,), -inf if p' is 0."""
+    """Return the natural logarithm of p' for each string, (S,); -inf if p' is 0."""
     model = _small(automaton)
     return log_complete(model, encode(model.symbols, strings))
 
 
 def log_prefix_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
-    """Return the natural logarithm of p' of each prefix, (S, L + 1), nan beyond a string's end."""
+    """Return the natural logarithm of p' for each prefix of each string, (S, L + 1).
+
+    Column i belongs to the prefix of i symbols. Entries after the end of a string are nan.
+    """
     model = _small(automaton)
     joint = log_joint(model, encode(model.symbols, strings))
     with np.errstate(invalid="ignore"):
@@ -46,10 +51,11 @@ def log_prefix_probabilities(automaton: Automaton, strings: Readable) -> np.ndar
 
 
 def next_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
-    """Return the probabilities under p' of each symbol and, last, the end, (S, L + 1, k + 1).
+    """Return the next-symbol distribution of p' after each prefix, (S, L + 1, k + 1).
 
-    There is a distribution after each prefix. Entries beyond the end of a string, and after a
-    prefix of probability 0, are nan. Symbols not seen yet are equally likely.
+    The last column is the probability that the string ends. Entries after the end of a string, and
+    after a prefix of probability 0, are nan. Symbols that do not occur in the prefix are equally
+    likely.
     """
     model = _small(automaton)
     joint = log_joint(model, encode(model.symbols, strings))
@@ -57,7 +63,10 @@ def next_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
 
 
 def posterior(automaton: Automaton, string: Sequence[str] | np.ndarray) -> np.ndarray:
-    """Return the probability of each of `permutations(k)` after each prefix, (L + 1, k!)."""
+    """Return the posterior probability of each permutation after each prefix, (L + 1, k!).
+
+    The order of the permutations is the order of `permutations(k)`.
+    """
     model = _small(automaton)
     if isinstance(string, np.ndarray):
         batch = encode(model.symbols, Strings(string[None], np.array([len(string)])))
@@ -73,7 +82,11 @@ def posterior(automaton: Automaton, string: Sequence[str] | np.ndarray) -> np.nd
 
 
 def symbol_posterior(automaton: Automaton, string: Sequence[str] | np.ndarray) -> np.ndarray:
-    """Return the probability that symbol i means symbol j after each prefix, (L + 1, k, k)."""
+    """Return the posterior probability of each symbol's meaning after each prefix, (L + 1, k, k).
+
+    Entry (t, i, j) is the probability, after t symbols, that symbol i of the string stands for
+    symbol j of the automaton.
+    """
     likely = posterior(automaton, string)
     k = len(automaton.symbols)
     meaning = permutations(k)
@@ -81,35 +94,38 @@ def symbol_posterior(automaton: Automaton, string: Sequence[str] | np.ndarray) -
 
 
 def information_bound(symbols: int) -> float:
-    """Return log2 k!, an upper bound of the bits that p' loses to p over a string of any length.
+    """Return log2 k!, the most bits that p' can lose against p in a string of any length.
 
-    p' is at least p / k!, so the sum of KL(p || p') over the positions has a mean of at most log2
-    k!. By Pinsker's and Jensen's inequalities the mean L1 distance over L positions is then at most
-    `sqrt(2 ln(k!) / L)`.
+    The probability p' is at least p / k!. So the sum of KL(p || p') over all positions is at most
+    log2 k! in the mean. By the inequalities of Pinsker and Jensen, the mean L1 distance over L
+    positions is then at most `sqrt(2 ln(k!) / L)`.
     """
     return float(np.log2(np.arange(1, symbols + 1)).sum())
 
 
 @dataclass(frozen=True, eq=False)
 class RenamingEstimate:
-    """An estimate of p' from random permutations."""
+    """An estimate of p' for each of S strings: the mean of p over random permutations."""
 
     log: np.ndarray  # (S,) natural logarithm of the mean
     # (S,) standard error of the mean, divided by the mean. If it is far below 1, it is also the
-    # standard error of `log`
+    # standard error of `log`.
     relative_error: np.ndarray
-    effective: np.ndarray  # (S,) effective sample size: (sum)^2 / sum of squares
+    # (S,) effective sample size: the squared sum of p, divided by the sum of the squares of p
+    effective: np.ndarray
 
 
 def estimated_log_probabilities(
     automaton: Automaton, strings: Readable, renamings: int, rng: np.random.Generator
 ) -> RenamingEstimate:
-    """Return estimates of p' of each string from random permutations, for any number of symbols.
+    """Estimate p' for each string from random permutations, for any number of symbols.
+
+    renamings: the number of permutations for each string.
 
     The mean is unbiased. After a long string, a few permutations have nearly all of the
     probability. If the sample lacks them, the estimate and its error are too low. Do not use the
-    estimate if `effective` is below 10. Raises LogicgenError if `renamings` is below 2, and if the
-    allsum is 0 or infinite.
+    estimate if `effective` is below 10. Raises LogicgenError if `renamings` is below 2, or if the
+    sum of the weights of all strings is 0 or infinite.
     """
     if renamings < 2:
         raise LogicgenError(f"lexinvariant: {renamings} renamings have no standard error; take 2")
@@ -137,7 +153,7 @@ def estimated_log_probabilities(
 
 
 def _small(automaton: Automaton) -> Automaton:
-    """Return the probabilistic automaton; raise LogicgenError above 8 symbols."""
+    """Return the normalized automaton. Raises LogicgenError if it has more than 8 symbols."""
     k = len(automaton.symbols)
     if k > MOST_SYMBOLS:
         raise LogicgenError(

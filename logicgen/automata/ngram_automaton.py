@@ -1,4 +1,4 @@
-"""n-gram models: counted with smoothing, used directly or converted to automata."""
+"""n-gram models with smoothed counts, and their conversion to automata."""
 
 from __future__ import annotations
 
@@ -20,23 +20,28 @@ MOST_CONTEXTS = 1_000_000
 class NGramCounts:
     """An n-gram model: the next symbol depends on up to `order - 1` preceding symbols.
 
-    Contexts are all strings of up to `order - 1` symbols, sorted by length and then by symbols. The
-    empty context, number 0, is the beginning.
+    A context is a string of up to `order - 1` symbols: the preceding symbols. Contexts are sorted
+    by length and then by symbols. The empty context, number 0, is the beginning of a string.
     """
 
     symbols: tuple[str, ...]  # k names
-    order: int  # n, at least 1
-    # (contexts, k + 1) counts of each symbol and, last, of the end after each context
+    order: int  # the n of "n-gram", at least 1
+    # (contexts, k + 1): how often each symbol follows each context. The last column counts how
+    # often the string ends after the context.
     counts: np.ndarray
-    probabilities: np.ndarray  # (contexts, k + 1); zeros for contexts without counts and smoothing
+    # (contexts, k + 1): the smoothed counts, normalized; zeros for a context whose sum is 0
+    probabilities: np.ndarray
 
 
 def ngram(
     symbols: Iterable[str], strings: Readable, order: int, smoothing: float = 0.0
 ) -> NGramCounts:
-    """Return the n-gram model of some strings: order 1 for unigrams, 2 for bigrams, ...
+    """Count the n-grams of some strings, and return the n-gram model.
 
-    smoothing: added to every count (Lidstone; 1 is Laplace's rule); 0 for relative frequencies.
+    order: 1 for unigrams, 2 for bigrams, and so on.
+    smoothing: a number that is added to every count (Lidstone smoothing). 1 is Laplace's rule, and
+    0 gives relative frequencies.
+
     Raises LogicgenError if an argument is out of range, or if there are too many contexts.
     """
     symbols = tuple(symbols)
@@ -61,7 +66,7 @@ def ngram(
 
 
 def ngram_log_probabilities(model: NGramCounts, strings: Readable) -> np.ndarray:
-    """Return the natural logarithm of the probability of each string, (S,), from its n-grams."""
+    """Return the natural logarithm of the probability of each of S strings, (S,)."""
     batch = encode(model.symbols, strings)
     context, outcome, inside = _events(batch, len(model.symbols), model.order)
     with np.errstate(divide="ignore"):
@@ -70,7 +75,10 @@ def ngram_log_probabilities(model: NGramCounts, strings: Readable) -> np.ndarray
 
 
 def ngram_automaton(model: NGramCounts) -> Automaton:
-    """Return the deterministic automaton of the model; its states are contexts, as `^ a b`."""
+    """Convert an n-gram model to a deterministic automaton with a state for each context.
+
+    The name of the state for the context "a b" is "^ a b".
+    """
     k, n = len(model.symbols), len(model.probabilities)
     states = np.arange(n)
     names = (
@@ -87,20 +95,25 @@ def ngram_automaton(model: NGramCounts) -> Automaton:
 
 
 def _next(context: np.ndarray, symbol: np.ndarray | int, k: int, order: int) -> np.ndarray:
-    """Return the context after one more symbol.
+    """Return the number of the context after one more symbol; k is the number of symbols.
 
-    Context c and symbol i give context c * k + 1 + i, as in a heap. If that context is too long, it
-    loses its first symbol: a remainder among the contexts of one length.
+    Contexts are numbered like the nodes of a k-ary heap: context c extended by symbol i has the
+    number c * k + 1 + i. If the extended context is too long, drop its first symbol. The number of
+    the shorter context is a remainder modulo the number of contexts of full length.
     """
-    longest = k ** (order - 1)  # contexts of full length
-    first = sum(k**length for length in range(order - 1))  # the number of the first such context
+    longest = k ** (order - 1)  # how many contexts have the full length, order - 1
+    first = sum(k**length for length in range(order - 1))  # number of the first of these contexts
     extended = context * k + 1 + symbol
-    beyond = first + longest  # the number of the first context that is too long
+    beyond = first + longest  # number of the first context that is too long
     return np.where(extended < beyond, extended, first + (extended - beyond) % longest)
 
 
 def _events(strings: Strings, k: int, order: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return context, next symbol (k: the end) and whether the position exists, (S, L + 1)."""
+    """Return three (S, L + 1) arrays about each position of S strings of up to L symbols.
+
+    They contain the number of the context before the position, the number of the next symbol (k for
+    the end of the string), and whether the string has this position.
+    """
     count, longest = strings.ids.shape
     places = np.arange(longest + 1)
     inside = places <= strings.lengths[:, None]
@@ -108,6 +121,6 @@ def _events(strings: Strings, k: int, order: int) -> tuple[np.ndarray, np.ndarra
     outcome[:, :longest][strings.inside] = strings.ids[strings.inside]
     context = np.zeros((count, longest + 1), dtype=np.int64)
     for t in range(longest):
-        # Values beyond the end do not matter: these positions are not inside.
+        # The contexts after the end of a string do not matter, since `inside` is false for them.
         context[:, t + 1] = _next(context[:, t], outcome[:, t] % k, k, order)
     return context, outcome, inside

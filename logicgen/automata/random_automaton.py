@@ -22,16 +22,17 @@ def random_automaton(
     branching: int = 1,
     concentration: float = 1.0,
 ) -> Automaton:
-    """Draw a tight probabilistic automaton with strings of `length` symbols on average.
+    """Draw a random automaton whose strings have `length` symbols on average.
 
-    It begins in state 0, and all states are accessible. The arguments and the state of `rng`
+    The automaton is probabilistic and tight (every string ends with probability 1). Its only
+    initial state is 0, and all states are accessible. The arguments and the state of `rng`
     determine it. Raises LogicgenError if an argument is out of range.
 
-    length: above 0. The odds of ending are scaled by a common factor to reach it up to rounding.
-    branching: the number of targets of each state and symbol. With 1 the automaton is
-    deterministic; otherwise it is, in general, ambiguous.
+    states: the number of states. length: above 0, met up to rounding.
+    branching: the number of target states for each state and symbol. With 1 the automaton is
+    deterministic; with more it is, in general, ambiguous.
     concentration: the parameter of the Dirichlet distribution of each state's transitions. If it is
-    small, few transitions are likely.
+    small, few transitions of a state are likely.
     """
     symbols = tuple(symbols)
     k = len(symbols)
@@ -63,9 +64,10 @@ def random_automaton(
 
 
 def _targets(states: int, k: int, branching: int, rng: np.random.Generator) -> np.ndarray:
-    """Return different targets for each state and symbol, (states, k, branching).
+    """Draw different target states for each state and symbol, (states, k, branching).
 
-    An arc of an earlier state leads to each later state, so all states are accessible.
+    k is the number of symbols. Each state but 0 is a target of a state with a smaller number, so
+    all states can be reached from state 0.
     """
     if branching == 1:
         targets = rng.integers(states, size=(states, k, 1))
@@ -82,21 +84,23 @@ def _targets(states: int, k: int, branching: int, rng: np.random.Generator) -> n
 
 
 def _ending(odds: np.ndarray, onward: csr_array, initial: np.ndarray, length: float) -> np.ndarray:
-    """Return the probability of ending in each state, (n,), for an expected length.
+    """Return the probability that a string ends at each of n states, (n,).
 
-    odds: the odds of ending in each state, up to a common factor.
-    onward: transitions that do not end.
+    The result makes `length` the expected number of symbols of a string.
+
+    odds: (n,) the odds of ending at each state, up to a common factor that is determined here.
+    onward: (n, n) probabilities of the next state if the string does not end.
     """
 
     def ending(scale: float) -> np.ndarray:
-        """Return the probabilities, (n,), with all odds multiplied by e ** scale."""
+        """Return the probabilities of ending, (n,), with all odds multiplied by e ** scale."""
         scaled = odds * math.exp(scale)
         return np.asarray(scaled / (1 + scaled))
 
     def excess(scale: float) -> float:
-        """Return log (expected length / length), a decreasing function of `scale`."""
+        """Return log(expected length / length); it decreases as `scale` increases."""
         matrix = csr_array(diags_array(1 - ending(scale)) @ onward)
-        # A symbol follows each visit of a state unless the string ends there.
+        # The expected length is the expected number of visits after which the string goes on.
         visits = solve_linear(csr_array(matrix.T), initial)
         return math.log(float(visits @ (1 - ending(scale))) / length)
 

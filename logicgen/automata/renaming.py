@@ -1,15 +1,23 @@
 """The sum over all renamings of symbols, computed with partial permutations.
 
+The sum is p', the lexinvariant model of an automaton (`lexinvariant.py`).
+
 A partial permutation is a one-to-one map from the symbols of a prefix to symbols of the automaton.
 Permutations that agree on the symbols of a prefix give it the same weight. So a string needs one
 forward vector for each partial permutation. A new symbol extends each partial permutation by every
-symbol that is not an image yet. After j of k symbols there are k!/(k - j)! vectors instead of k!.
+symbol that is not an image yet. If j of k symbols occur in a prefix, there are P = k!/(k - j)!
+vectors instead of k!.
 
-Symbols are renumbered by first occurrence. So the tables of partial permutations depend only on the
-numbers of symbols, and many strings share them.
+The symbols of each string are renumbered by first occurrence. So the tables of partial permutations
+depend only on j and k, and many strings share the tables.
 
-A forward vector has one weight for each state. In a deterministic automaton only one weight is not
-0, so a state and a weight replace the vector.
+A forward vector has a weight for each state: the weight of all paths that read the prefix and end
+in the state. In a deterministic automaton only one weight is not 0. So the number of this state and
+its weight replace the vector.
+
+In shapes of arrays, S is the number of strings and L the length of the longest string; m strings
+are read together. The automaton has n states and k symbols. P is the number of partial
+permutations.
 """
 
 from __future__ import annotations
@@ -41,7 +49,7 @@ DENSE = 100
 class ForwardVectors:
     """Forward vectors (m, P, n) for m strings, P partial permutations and n states.
 
-    count: the number of strings. most: the largest number of partial permutations.
+    count: the number of strings. most: the largest number of partial permutations, for buffers.
     """
 
     def __init__(self, model: Automaton, count: int, most: int) -> None:
@@ -51,20 +59,24 @@ class ForwardVectors:
             matrix.toarray() if n <= DENSE else matrix for matrix in model.transitions
         ]
         self.vectors = np.tile(model.initial, (count, 1, 1))
-        # A buffer for two arrays of `read_seen`: to allocate memory costs more than the arithmetic.
+        # A buffer for two arrays of `read_seen`: allocating them costs more than the arithmetic.
         self.spare = np.empty(2 * count * most * n)
 
     @staticmethod
     def size(model: Automaton) -> int:
-        """Return how many numbers are stored for each string and partial permutation."""
+        """Return the count of numbers that are stored for each string and partial permutation."""
         return 3 * len(model.states)
 
     def choose(self, rows: np.ndarray) -> None:
-        """Keep the strings `rows`, in this order."""
+        """Keep only the strings with the numbers `rows`, in this order."""
         self.vectors = self.vectors[rows]
 
     def read_new(self, source: np.ndarray, symbols: np.ndarray) -> None:
-        """Read a new symbol: extend partial permutation `source[i]` by `symbols[i]`."""
+        """Read a symbol that did not occur before in any of the strings.
+
+        New partial permutation i is the old partial permutation `source[i]`, which also maps the
+        new symbol to `symbols[i]`.
+        """
         before = self.vectors
         self.vectors = np.empty((len(before), len(source), before.shape[2]))
         for symbol, matrix in enumerate(self.steps):
@@ -73,7 +85,10 @@ class ForwardVectors:
             self.vectors[:, chosen] = (some.reshape(-1, some.shape[2]) @ matrix).reshape(some.shape)
 
     def read_seen(self, read: np.ndarray, seen: int) -> None:
-        """Read a symbol that occurred before, in the first m strings: `read` (m,), below `seen`.
+        """Read a symbol that occurred before, in the first m strings.
+
+        read: (m,) the number of the symbol in each string. seen: the number of different symbols
+        that have been read.
 
         Each vector is multiplied by the matrix of the image of the symbol. Vectors are sorted by
         this image, multiplied in k blocks of equal size, and sorted back.
@@ -82,7 +97,7 @@ class ForwardVectors:
         m, classes, n = vectors.shape
         k = self.symbols
         by_symbol, symbols, within = blocks(k, seen)
-        each = classes // k  # number of partial permutations that map `read` to one symbol
+        each = classes // k  # the number of partial permutations that map `read` to a given symbol
         strings = np.arange(m)[:, None]
         source = by_symbol[:, read] + classes * strings  # (k, m, P / k)
         ordered, after = self.spare[: 2 * vectors.size].reshape(2, k, m * each, n)
@@ -96,10 +111,10 @@ class ForwardVectors:
         after.reshape(-1, n).take(back, axis=0, mode="clip", out=vectors)
 
     def rescale(self, scale: np.ndarray) -> np.ndarray:
-        """Divide each vector by its sum; add the logarithm of the sum to `scale` (m, P), in place.
+        """Divide each vector by its sum, and add the logarithm of the sum to `scale`, in place.
 
-        Returns (m,) bool: whether a string has a vector whose entries differ too much for a common
-        scale.
+        scale: (m, P). Returns (m,) bool: whether the entries of some vector of the string differ so
+        much that its smallest entry may underflow.
         """
         sums = self.vectors.sum(axis=2)
         scale += np.log(sums)
@@ -108,12 +123,16 @@ class ForwardVectors:
         return smallest < LEAST
 
     def readout(self, strings: np.ndarray | slice, matrix: np.ndarray) -> np.ndarray:
-        """Return the forward vectors of some strings times a matrix (n, r), (m, P, r)."""
+        """Multiply the forward vectors of some strings by a matrix (n, r); return (m, P, r)."""
         return np.asarray(self.vectors[strings] @ matrix)
 
 
 class ForwardStates:
-    """Forward vectors of a deterministic automaton, as states and weights, (m, P)."""
+    """Forward vectors of a deterministic automaton, with the methods of `ForwardVectors`.
+
+    For m strings and P partial permutations, (m, P) arrays contain the state that was reached and
+    the weight of its path.
+    """
 
     def __init__(self, model: Automaton, count: int, most: int) -> None:
         k, self.states = len(model.symbols), len(model.states)
@@ -149,7 +168,10 @@ class ForwardStates:
         self.state[:count] = self.target[place]
 
     def rescale(self, scale: np.ndarray) -> np.ndarray:
-        """Move each weight into `scale` (m, P), as its logarithm, in place; return all False."""
+        """Add the logarithm of each weight to `scale` (m, P), in place, and set the weight to 1.
+
+        A weight of 0 remains 0. Returns (m,) bool, all false, since one weight cannot underflow.
+        """
         scale += np.log(self.weight)
         self.weight[:] = self.weight > 0
         return np.zeros(len(scale), dtype=bool)
@@ -159,16 +181,17 @@ class ForwardStates:
 
 
 def permutations(symbols: int) -> np.ndarray:
-    """Return all permutations, (k!, k), as the image of each symbol."""
+    """Return all permutations of k symbols, (k!, k); entry (i, j) is the image of symbol j."""
     return partial_permutations(symbols, symbols)
 
 
 def canonical(strings: Strings, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return strings with their symbols renumbered in order of first occurrence.
+    """Renumber the symbols of each string in order of first occurrence.
 
-    The first array, (S, k), contains the symbols in order of first occurrence, absent symbols last.
-    The second array, (S, L), contains the renumbered strings. The third array, (S, k), contains the
-    first position of each number; it is the length of the string for an absent symbol.
+    The first result, (S, k), contains the old numbers of the symbols in the new order; symbols that
+    do not occur in the string are last. The second result, (S, L), contains the renumbered strings.
+    The third result, (S, k), contains the position of the first occurrence of each new number, or
+    the length of the string if the symbol does not occur.
     """
     count, longest = strings.ids.shape
     ids = np.where(strings.inside, strings.ids, -1)
@@ -185,9 +208,10 @@ def canonical(strings: Strings, k: int) -> tuple[np.ndarray, np.ndarray, np.ndar
 
 @lru_cache(maxsize=32)
 def partial_permutations(k: int, seen: int) -> np.ndarray:
-    """Return all partial permutations in lexicographic order, (k! / (k - seen)!, seen).
+    """Return all maps from `seen` symbols to different symbols among k, (k! / (k - seen)!, seen).
 
-    Each row contains the images of the seen symbols among k symbols.
+    Each row is a partial permutation: the images of symbols 0, 1, ... Rows are in lexicographic
+    order.
     """
     ways = list(all_permutations(range(k), seen))
     return np.array(ways, dtype=np.int64).reshape(perm(k, seen), seen)
@@ -195,12 +219,12 @@ def partial_permutations(k: int, seen: int) -> np.ndarray:
 
 @lru_cache(maxsize=32)
 def blocks(k: int, seen: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the partial permutations grouped by the image of each seen symbol.
+    """Group the P partial permutations by the image of each of the `seen` symbols.
 
-    A seen symbol s has each image x in P / k partial permutations, which form the group (x, s). The
-    first array, (k, seen, P / k), contains the indices of the partial permutations in each group.
-    The second array, (seen, P), contains the image of s under each partial permutation. The third
-    array, (seen, P), contains the place of each partial permutation in its group.
+    P / k partial permutations map symbol s to symbol x. They form the group (x, s). The first
+    result, (k, seen, P / k), contains the indices of the partial permutations in each group. The
+    second result, (seen, P), contains the image of s under each partial permutation. The third
+    result, (seen, P), contains the place of each partial permutation in its group.
     """
     meaning = partial_permutations(k, seen)
     order = np.argsort(meaning.T, axis=1, kind="stable")  # (seen, P)
@@ -213,9 +237,9 @@ def blocks(k: int, seen: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def gather(k: int, seen: int) -> tuple[np.ndarray, np.ndarray]:
     """Return flat indices into an array (P, k + 1) with a column for each symbol and the end.
 
-    The first array, (seen, P), contains the index of the image of each seen symbol under each of
-    the P partial permutations. The second array, (P * (k - seen),), contains the indices of all
-    symbols that are not images.
+    The first result, (seen, P), contains the index of the image of each of the `seen` symbols under
+    each of the P partial permutations. The second result, (P * (k - seen),), contains the indices
+    of the symbols that are not an image under a partial permutation.
     """
     meaning = partial_permutations(k, seen)
     numbers = np.arange(len(meaning) * (k + 1)).reshape(-1, k + 1)
@@ -225,16 +249,17 @@ def gather(k: int, seen: int) -> tuple[np.ndarray, np.ndarray]:
     return np.take_along_axis(numbers, meaning, axis=1).T.copy(), numbers[free]
 
 
-# The size of a group's forward vectors, in numbers: they fit into a CPU cache. MOST is the limit
-# for one string (4 GiB).
+# BLOCK is the count of numbers in the forward vectors of strings that are read together; so many
+# fit into a CPU cache. MOST is the largest permitted count for a single string (4 GiB).
 BLOCK = 750_000
 MOST = 2**29
 
 
 def log_joint(model: Automaton, strings: Strings) -> np.ndarray:
-    """Return the natural logarithm of p' of each prefix and its next symbol, (S, L + 1, k + 1).
+    """Return the natural logarithm of p' for each prefix and next symbol, (S, L + 1, k + 1).
 
-    The end is last. Entries beyond the end are nan. The automaton has to be probabilistic.
+    The last column is for the end of the string. Entries after the end of a string are nan. The
+    automaton has to be probabilistic.
     """
     k = len(model.symbols)
     ahead = step_weights(model)  # (n, k + 1)
@@ -258,7 +283,7 @@ def log_joint(model: Automaton, strings: Strings) -> np.ndarray:
 
 
 def log_complete(model: Automaton, strings: Strings) -> np.ndarray:
-    """Return the natural logarithm of p' of each string, (S,), for a probabilistic automaton."""
+    """Return the natural logarithm of p' for each string, (S,), for a probabilistic automaton."""
     found = np.empty(len(strings))
     delicate = _out_of_range(model, strings)
     _, read, first = canonical(strings, len(model.symbols))
@@ -266,7 +291,7 @@ def log_complete(model: Automaton, strings: Strings) -> np.ndarray:
         for prefixes in _all_prefixes(model, strings.lengths, read, first, delicate):
             over = np.flatnonzero(prefixes.places == strings.lengths[prefixes.rows])
             if len(over):
-                # Use logarithms: perhaps only a vector of very small weight can end.
+                # Add in logarithms: perhaps the only vectors that can end have very small weights.
                 ended = prefixes.vectors.readout(over, model.final[:, None])[..., 0]  # (m, P)
                 logs = np.log(ended) + prefixes.scale[over]
                 total = np.logaddexp.reduce(logs, axis=1) - np.log(logs.shape[1])
@@ -279,7 +304,10 @@ def log_complete(model: Automaton, strings: Strings) -> np.ndarray:
 
 
 def log_joint_by_enumeration(model: Automaton, strings: Strings) -> np.ndarray:
-    """Compute `log_joint` as the sum over all k! permutations, for tests and delicate strings."""
+    """Return the same as `log_joint`, computed as the sum over all k! permutations.
+
+    It is slower. It serves tests, and strings with weights too small for `log_joint`.
+    """
     k = len(model.symbols)
     found = np.full((len(strings), strings.ids.shape[1] + 1, k + 1), -np.inf)
     ahead = step_weights(model)
@@ -295,24 +323,28 @@ def log_joint_by_enumeration(model: Automaton, strings: Strings) -> np.ndarray:
 class _Prefixes:
     """One prefix of each of m strings, all with the same number of different symbols."""
 
-    rows: np.ndarray  # (m,) the strings' numbers
-    places: np.ndarray  # (m,) the number of symbols that have been read
-    seen: int  # the number of different symbols
-    # Forward vectors for each partial permutation; the first m strings are these strings
+    rows: np.ndarray  # (m,) the numbers of the strings
+    places: np.ndarray  # (m,) the length of each prefix
+    seen: int  # the number of different symbols in each prefix
+    # The forward vectors of at least m strings; the first m belong to these prefixes.
     vectors: ForwardVectors | ForwardStates
-    scale: np.ndarray  # (m, P) natural logarithms of the factors of the vectors
+    scale: np.ndarray  # (m, P) natural logarithm of the number that each vector was divided by
 
 
 def _out_of_range(model: Automaton, strings: Strings) -> np.ndarray:
-    """Return (S,) bool, all equal: whether a weight is too small for a common scale."""
+    """Return whether the automaton has a weight so small that forward vectors may underflow.
+
+    The answer is repeated for each string, (S,) bool.
+    """
     numbers = [model.initial, model.final, *(matrix.data for matrix in model.transitions)]
     return np.full(len(strings), min(map(smallest_positive, numbers)) < LEAST)
 
 
 def _by_string_symbol(joint: np.ndarray, seen: int, order: np.ndarray) -> np.ndarray:
-    """Sum weights (m, P, k + 1) over the partial permutations, by the strings' symbols: (m, k + 1).
+    """Sum weights over the partial permutations; return (m, k + 1) sums by symbol of the string.
 
-    order: (m, k), the symbols in order of first occurrence, absent symbols last.
+    joint: (m, P, k + 1) weights by symbol of the automaton; the last column is for the end.
+    order: (m, k) the symbols in order of first occurrence; symbols that do not occur are last.
     """
     m, _, columns = joint.shape
     k = columns - 1
@@ -321,7 +353,7 @@ def _by_string_symbol(joint: np.ndarray, seen: int, order: np.ndarray) -> np.nda
     found = np.empty((m, columns))
     for i in range(seen):
         found[np.arange(m), order[:, i]] = flat.take(of_seen[i], axis=1).sum(axis=1)
-    if seen < k:  # all other symbols have the same weight
+    if seen < k:  # all symbols that do not occur in the prefix have the same weight
         others = flat.take(of_others, axis=1).sum(axis=1) / (k - seen)
         np.put_along_axis(found, order[:, seen:], others[:, None], axis=1)
     found[:, k] = joint[..., k].sum(axis=1)
@@ -329,7 +361,10 @@ def _by_string_symbol(joint: np.ndarray, seen: int, order: np.ndarray) -> np.nda
 
 
 def _numbers(model: Automaton, kind: type[ForwardStates | ForwardVectors], ways: int) -> int:
-    """Return the size of the vectors of all renamings; raise LogicgenError above the limit."""
+    """Return the count of numbers in the forward vectors of a string under all renamings.
+
+    ways: the number of renamings. Raises LogicgenError if the count is above MOST.
+    """
     numbers = ways * kind.size(model)
     if numbers > MOST:
         raise LogicgenError(
@@ -343,14 +378,15 @@ def _numbers(model: Automaton, kind: type[ForwardStates | ForwardVectors], ways:
 def _all_prefixes(
     model: Automaton, lengths: np.ndarray, ids: np.ndarray, first: np.ndarray, delicate: np.ndarray
 ) -> Iterator[_Prefixes]:
-    """Yield each prefix of each string of `canonical` once; the next yield overwrites the arrays.
+    """Yield each prefix of each string once, many at a time; the next yield overwrites the arrays.
 
-    Sets `delicate` for strings with a vector that needs logarithms.
+    ids, first: from `canonical`. delicate: (S,) bool; set, in place, for strings whose vectors
+    may underflow.
     """
     k = len(model.symbols)
     kind = ForwardStates if model.is_deterministic else ForwardVectors
     every = steps_in_range(model)
-    # Group strings with the same number of different symbols: their arrays have one shape.
+    # Read strings with similar numbers of different symbols together; their arrays have one shape.
     different = (first < lengths[:, None]).sum(axis=1)
     pending = np.argsort(different, kind="stable")
     while len(pending):
@@ -363,7 +399,8 @@ def _all_prefixes(
         for seen in range(k + 1):
             begin = first[rows, seen - 1] + 1 if seen else np.zeros(len(rows), dtype=np.int64)
             finish = first[rows, seen] if seen < k else lengths[rows]
-            # Sort by the distance to the next new symbol, so that strings drop out at the end.
+            # Sort strings by the distance to the next new symbol, longest first. Then the strings
+            # that still read known symbols are always the first rows.
             staying = finish - begin
             by_stay = np.argsort(-staying, kind="stable")
             rows, begin, finish, staying = (x[by_stay] for x in (rows, begin, finish, staying))

@@ -1,6 +1,7 @@
-"""Strings of different lengths as one array, and samples of them from an automaton.
+"""Strings of different lengths as one array, and random strings of an automaton.
 
-Sampling raises LogicgenError if the allsum of the automaton is 0 or infinite.
+The functions that draw strings raise LogicgenError if the sum of the weights of all strings is 0
+or infinite.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ class Strings:
 
     @property
     def inside(self) -> np.ndarray:
-        """Return whether each place is before the end of its string, (S, L) bool."""
+        """Return whether each entry of `ids` is before the end of its string, (S, L) bool."""
         return np.arange(self.ids.shape[1]) < self.lengths[:, None]
 
     def rows(self, chosen: np.ndarray) -> Strings:
-        """Return some of the strings; the array is as wide as the longest of them."""
+        """Return the strings with the numbers `chosen`, in an array as wide as the longest."""
         lengths = self.lengths[chosen]
         return Strings(self.ids[chosen, : lengths.max(initial=0)], lengths)
 
@@ -56,10 +57,10 @@ Readable = Strings | Iterable[Sequence[str]]
 
 
 def encode(symbols: tuple[str, ...], strings: Readable) -> Strings:
-    """Return strings as numbers of `symbols`.
+    """Replace each symbol of some strings by its number, its index in `symbols`.
 
-    Raises LogicgenError for an unknown symbol. The message contains the numbers of the string and
-    of the place, counted from 1, and similar symbols.
+    Raises LogicgenError for an unknown symbol. The message contains the number of the string and
+    the place in it, both counted from 1, and similar symbols.
     """
     if isinstance(strings, Strings):
         inside = strings.ids[strings.inside]
@@ -93,10 +94,10 @@ LONGEST = 1_000_000
 def sample(
     automaton: Automaton, count: int, rng: np.random.Generator, longest: int = LONGEST
 ) -> Strings:
-    """Draw independent strings, each with probability weight / allsum.
+    """Draw `count` independent strings; the probability of a string is proportional to its weight.
 
-    Raises LogicgenError if a string is longer than `longest`: to cut it would change the
-    distribution.
+    Raises LogicgenError if a string has more than `longest` symbols, since shortening it would
+    change the distribution.
     """
     model = normalise(automaton)
     drawn, going_on = _walk(model, count, rng, longest)
@@ -111,15 +112,18 @@ def sample(
 def sample_beginnings(
     automaton: Automaton, count: int, length: int, rng: np.random.Generator
 ) -> Strings:
-    """Draw the first `length` symbols of independent strings; shorter strings are complete."""
+    """Draw `count` independent strings, and return the first `length` symbols of each."""
     return _walk(normalise(automaton), count, rng, length)[0]
 
 
 def _walk(
     model: Automaton, count: int, rng: np.random.Generator, longest: int
 ) -> tuple[Strings, bool]:
-    """Draw strings of a probabilistic automaton, cut at `longest`, and whether a string was cut."""
-    # The possible outcomes of each state: a transition, or the end as symbol -1.
+    """Draw `count` strings of a probabilistic automaton, with at most `longest` symbols each.
+
+    Returns the strings, and whether a longer string was shortened.
+    """
+    # List the outcomes of a step from each state: a transition, or the end, written as symbol -1.
     tables = [matrix.tocoo() for matrix in model.transitions]
     n = len(model.states)
     source = np.concatenate([*(table.coords[0] for table in tables), np.arange(n)])
@@ -130,7 +134,8 @@ def _walk(
     order = order[weight[order] > 0]
     source, symbol, target, weight = (each[order] for each in (source, symbol, target, weight))
     last = np.cumsum(np.bincount(source, minlength=n)) - 1  # the last outcome of each state
-    # State number plus cumulative probability: it increases, so one search serves all states.
+    # The bound of an outcome is the number of its state plus the cumulative probability. Bounds
+    # increase, so one search finds an outcome for every string.
     sums = np.cumsum(weight)
     before = np.concatenate([[0.0], sums[last[:-1]]])
     bound = source + (sums - before[source]) / (sums[last] - before)[source]

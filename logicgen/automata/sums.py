@@ -1,18 +1,23 @@
 """Sums over all strings: allsum, trimming, normalization, tightness.
 
-Normalization makes a weighted automaton probabilistic.
+The allsum is the sum of the weights of all strings. Normalization makes a weighted automaton
+probabilistic.
 
-The backward weight of a state is the total weight of all paths from the state to the end. Backward
-weights x solve the linear system `x = A x + final`; A is the sum of all transition matrices. The
-solution is finite exactly if A, restricted to the states on accepting paths, has a spectral radius
-below 1.
+The backward weight of a state is the total weight of all paths from the state to the end. The
+backward weights x of all states solve the linear system `x = A x + final`; A is the sum of all
+transition matrices. The solution is finite exactly if A, restricted to the states on accepting
+paths, has a spectral radius below 1.
 
 If weights of paths are too large or too small for floating-point numbers, the system is solved for
-`x / 2^e` instead of x. The number 2^e is near the weight of the best path from each state.
+`x / 2^e` instead of x. The integer e of a state is chosen so that 2^e is near the weight of the
+best path from the state.
 
 A probabilistic automaton is tight if it loses no probability to strings that never end. It is
-tight exactly if every accessible state is coaccessible.
+tight exactly if every accessible state is coaccessible: a final state can be reached from it.
 
+The closure of a matrix A is I + A + A^2 + ..., the sum over paths of all lengths. Weight pushing
+multiplies the weight of a transition by the backward weight of its target state, and divides it by
+the backward weight of its source state.
 Source for closure and weight pushing: Mohri, Weighted Automata Algorithms (Handbook of Weighted
 Automata, 2009).
 
@@ -38,31 +43,35 @@ from logicgen.errors import LogicgenError
 # n-gram models, and sparse.
 DENSE = 3000
 
-# A larger closure counts as infinite. For a cycle of weight exactly 1, the computed closure is 1
-# divided by a rounding error.
+# A closure with a larger entry counts as infinite. If a cycle has weight exactly 1, the closure is
+# infinite, but its computed value is 1 divided by a rounding error.
 INFINITE = 1e13
 
-# A solution with a smaller entry, or an entry above the inverse, is computed again with exponents.
+# If an entry of a solution is below SMALLEST or above 1 / SMALLEST, the solution is computed again
+# for `x / 2^e`.
 SMALLEST = 1e-140
 
 
 def accessible(automaton: Automaton) -> np.ndarray:
-    """Return which states can be reached from an initial state, (n,) bool."""
+    """Return whether each of n states can be reached from an initial state, (n,) bool."""
     return _reached(automaton.total, automaton.initial)
 
 
 def coaccessible(automaton: Automaton) -> np.ndarray:
-    """Return from which states a final state can be reached, (n,) bool."""
+    """Return whether a final state can be reached from each of n states, (n,) bool."""
     return _reached(csr_array(automaton.total.T), automaton.final)
 
 
 def useful(automaton: Automaton) -> np.ndarray:
-    """Return which states are on accepting paths, (n,) bool."""
+    """Return whether each of n states is on an accepting path, (n,) bool."""
     return np.asarray(accessible(automaton) & coaccessible(automaton))
 
 
 def trim(automaton: Automaton) -> Automaton:
-    """Return the automaton of the useful states; raise LogicgenError if no state is useful."""
+    """Remove the states that are on no accepting path.
+
+    Raises LogicgenError if no state is on an accepting path.
+    """
     kept = useful(automaton)
     if kept.all():
         return automaton
@@ -81,10 +90,12 @@ def trim(automaton: Automaton) -> Automaton:
 
 
 def forward(automaton: Automaton) -> np.ndarray:
-    """Return the forward weights (n,): the weights of all paths from the beginning to each state.
+    """Return the forward weight of each of n states, (n,).
 
-    In a probabilistic automaton this is the mean number of visits of a string to the state. Raises
-    LogicgenError if a weight is infinite; the message names the states of the cycle.
+    It is the total weight of all paths from the beginning to the state.
+
+    In a probabilistic automaton, this is the expected number of visits of a string to the state.
+    Raises LogicgenError if a forward weight is infinite; the message names states.
     """
     reached = accessible(automaton)
     found = np.zeros(len(reached))
@@ -103,9 +114,10 @@ def forward(automaton: Automaton) -> np.ndarray:
 
 
 def allsum(automaton: Automaton) -> float:
-    """Return the sum of all strings' weights.
+    """Return the allsum, the sum of the weights of all strings.
 
-    Raises LogicgenError if it is infinite or beyond floating-point numbers; see `log_allsum`.
+    Raises LogicgenError if the allsum is infinite, or too large or too small for a floating-point
+    number (see `log_allsum`).
     """
     number, exponent = _allsum(automaton)
     with np.errstate(over="ignore"):
@@ -120,16 +132,16 @@ def allsum(automaton: Automaton) -> float:
 
 
 def log_allsum(automaton: Automaton) -> float:
-    """Return the natural logarithm of the allsum, -inf if it is 0.
+    """Return the natural logarithm of the allsum; -inf if the allsum is 0.
 
-    Raises LogicgenError if it is infinite; the message names the states of a cycle.
+    Raises LogicgenError if the allsum is infinite; the message names the states of a cycle.
     """
     number, exponent = _allsum(automaton)
     return math.log(number) + exponent * math.log(2) if number else -math.inf
 
 
 def _allsum(automaton: Automaton) -> tuple[float, int]:
-    """Return a number x and an exponent e; the allsum is x 2^e."""
+    """Return a number x and an integer e with allsum `x 2^e`."""
     if not useful(automaton).any():
         return 0.0, 0
     initial, ahead, _, exponent = _pushed(trim(automaton))
@@ -137,9 +149,11 @@ def _allsum(automaton: Automaton) -> tuple[float, int]:
 
 
 def _pushed(part: Automaton) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-    """Return i, x, e and t for a trim automaton with allsum `2^t (i @ x)`.
+    """Return initial and backward weights as numbers and exponents of 2, against overflow.
 
-    Its backward weights are `x 2^e`, (n,), and its initial weights `i 2^(t - e)`, (n,).
+    The results are arrays i, x and e (n,) and an integer t. The backward weights are `x 2^e`, the
+    initial weights are `i 2^(t - e)`, and the allsum is `2^t (i @ x)`. The caller guarantees that
+    all n states are on accepting paths.
     """
     check_finite(part)
     ahead, exponents = _path_weights(part.total, part.final)
@@ -150,17 +164,17 @@ def _pushed(part: Automaton) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
 
 
 def normalise(automaton: Automaton) -> Automaton:
-    """Return the probabilistic automaton that gives every string its weight / allsum.
+    """Return the probabilistic automaton in which the weight of a string is divided by the allsum.
 
     Weight pushing makes the initial weights sum to 1. For each state, the final weight and the
-    transitions sum to 1, too. The result is trim and therefore tight. Raises LogicgenError if the
-    allsum is 0 or infinite.
+    transitions sum to 1, too. All states of the result are on accepting paths, so it is tight.
+    Raises LogicgenError if the allsum is 0 or infinite.
     """
     return normalise_with_log(automaton)[0]
 
 
 def normalise_with_log(automaton: Automaton) -> tuple[Automaton, float]:
-    """Return the normalized automaton, and the natural logarithm of the allsum."""
+    """Return the result of `normalise`, and the natural logarithm of the allsum."""
     part = trim(automaton)
     initial, ahead, exponents, exponent = _pushed(part)
     initial = initial * ahead
@@ -178,12 +192,12 @@ def normalise_with_log(automaton: Automaton) -> tuple[Automaton, float]:
 
 
 def check_finite(automaton: Automaton) -> None:
-    """Raise LogicgenError, naming the states, if the closure of a cycle is infinite.
+    """Raise LogicgenError if cycles make the sum of the weights of all paths infinite.
 
-    No cycle leaves a strongly connected component, so each component is checked alone. For a
-    nonnegative matrix A, `(I - A) x = 1` has a positive solution exactly if the spectral radius is
-    below 1. No eigenvalue is needed. Source: Berman and Plemmons, Nonnegative Matrices in the
-    Mathematical Sciences, 1979, theorem 6.2.3.
+    The message names the states of the cycles. No cycle leaves a strongly connected component, so
+    each component is checked alone. For a nonnegative matrix A, `(I - A) x = 1` has a positive
+    solution exactly if the spectral radius is below 1. So the check needs no eigenvalue. Source:
+    Berman and Plemmons, Nonnegative Matrices in the Mathematical Sciences, 1979, theorem 6.2.3.
     """
     total = automaton.total
     if not np.isfinite(total.data).all():
@@ -201,7 +215,7 @@ def check_finite(automaton: Automaton) -> None:
         if _has_closure(matrix):
             continue
         radius = _perron_root(matrix)
-        # The weights of cycles may be small although their arcs have very large and small weights.
+        # A cycle of very large and very small weights may have a small product. Scaling shows it.
         first = np.eye(1, len(states))[0]
         if radius >= 1 or not _has_closure(_scaled(matrix, _best_paths(matrix, first))):
             names = up_to_five(automaton.names(component == number))
@@ -213,7 +227,7 @@ def check_finite(automaton: Automaton) -> None:
 
 
 def _has_closure(matrix: csr_array) -> bool:
-    """Return whether the solution of `x = matrix x + 1` is finite and positive."""
+    """Return whether `x = matrix x + 1` has a finite and positive solution."""
     try:
         with np.errstate(over="ignore", invalid="ignore"):
             visits = _solution(matrix, np.ones(matrix.shape[0]))
@@ -223,9 +237,9 @@ def _has_closure(matrix: csr_array) -> bool:
 
 
 def _path_weights(matrix: csr_array, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Solve `x = matrix x + ends`; return x as numbers and exponents of 2, both (n,).
+    """Solve `x = matrix x + ends`; return arrays f and e, (n,), with `x = f 2^e`.
 
-    The spectral radius is below 1, and no entry of x is 0.
+    The caller guarantees that the spectral radius is below 1, and that no entry of x is 0.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         try:
@@ -239,12 +253,11 @@ def _path_weights(matrix: csr_array, ends: np.ndarray) -> tuple[np.ndarray, np.n
 
 
 def _best_paths(matrix: csr_array, ends: np.ndarray) -> np.ndarray:
-    """Return log2 of the largest weight of a path from each state, (n,), rounded down.
+    """Return log2 of the largest weight of a path from each of n states, (n,), rounded down.
 
-    A path ends in a state q with `ends[q] > 0`. Its weight is `ends[q]` times the weights of its
-    steps, which are entries of `matrix`. The caller guarantees that each state has such a path, and
-    that no cycle has a weight above 1. So a best path without cycles exists, and has fewer
-    than n steps.
+    A path ends in a state q with `ends[q] > 0`. Its weight is `ends[q]` times the entries of
+    `matrix` for its steps. The caller guarantees that each state has such a path, and that no cycle
+    has a weight above 1. So a best path without cycles exists, and has fewer than n steps.
     """
     rows = np.flatnonzero(np.diff(matrix.indptr))
     with np.errstate(divide="ignore"):
@@ -260,7 +273,7 @@ def _best_paths(matrix: csr_array, ends: np.ndarray) -> np.ndarray:
 
 
 def _scaled(matrix: csr_array, exponents: np.ndarray) -> csr_array:
-    """Return the matrix of the system for `x / 2^exponents` instead of x."""
+    """Return the matrix of the linear system for `x / 2^exponents` instead of x."""
     scaled = matrix.copy()
     source = np.repeat(np.arange(len(exponents)), np.diff(matrix.indptr))
     scaled.data = np.ldexp(matrix.data, exponents[matrix.indices] - exponents[source])
@@ -268,13 +281,16 @@ def _scaled(matrix: csr_array, exponents: np.ndarray) -> csr_array:
 
 
 def solve_linear(matrix: csr_array, known: np.ndarray) -> np.ndarray:
-    """Solve `x = matrix x + known`, (n,), for a matrix of spectral radius below 1."""
-    # One more step of the recursion makes small entries precise relative to their size.
+    """Return the solution x, (n,), of `x = matrix x + known`; the spectral radius is below 1."""
+    # Inserting the solution into the right side makes small entries precise relative to their size.
     return np.asarray(matrix @ np.maximum(_solution(matrix, known), 0) + known)
 
 
 def _solution(matrix: csr_array, known: np.ndarray) -> np.ndarray:
-    """Solve `x = matrix x + known`; raise ZeroDivisionError if the system is singular."""
+    """Return the solution of `x = matrix x + known`, improved once by its residual.
+
+    Raises ZeroDivisionError if the system is singular.
+    """
     n = len(known)
     left = eye_array(n, format="csc") - csc_array(matrix)
     if n <= DENSE:
@@ -295,10 +311,10 @@ def _solution(matrix: csr_array, known: np.ndarray) -> np.ndarray:
 
 
 def _reached(matrix: csr_array, start: np.ndarray) -> np.ndarray:
-    """Return the states reachable from the nonzero entries of `start`, (n,) bool."""
+    """Return whether each state can be reached from a nonzero entry of `start`, (n,) bool."""
     n = len(start)
     first = np.flatnonzero(start)
-    # An additional state with an arc to each start makes this a search from one state.
+    # Add a state with an arc to each nonzero entry of `start`, and search from this state alone.
     rows, columns = matrix.nonzero()
     edges = csr_array(
         (
@@ -313,7 +329,10 @@ def _reached(matrix: csr_array, start: np.ndarray) -> np.ndarray:
 
 
 def _perron_root(matrix: csr_array) -> float:
-    """Return the spectral radius of an irreducible matrix A by power iteration with I + A."""
+    """Return the spectral radius of an irreducible matrix A.
+
+    Power iteration with A may oscillate. With I + A it converges, to the spectral radius plus 1.
+    """
     vector = np.full(matrix.shape[0], 1 / matrix.shape[0])
     growth = 1.0
     for _ in range(10_000):
@@ -325,7 +344,8 @@ def _perron_root(matrix: csr_array) -> float:
     return growth - 1
 
 
-# Largest error of a sum of probabilities; they may be written with ten digits.
+# The largest permitted error of a sum of probabilities. Files may contain probabilities of only ten
+# digits.
 TOLERANCE = 1e-9
 
 
@@ -335,7 +355,7 @@ class Tightness:
 
     mass: float  # the probability of all strings together
     trapped: tuple[str, ...]  # accessible states without a path to a final state
-    # Accessible states with a final weight and transitions that sum to less than 1
+    # Accessible states for which the final weight and the transitions sum to less than 1
     leaking: tuple[str, ...]
     beginning: float  # the sum of the initial weights
 
@@ -346,7 +366,7 @@ class Tightness:
 
     @property
     def reason(self) -> str:
-        """Return a line that gives all reasons why the automaton is not tight, if it is not."""
+        """Return a line that says whether the automaton is tight, and all reasons if it is not."""
         if self.is_tight:
             return "tight: every accessible state leads to the end"
         reasons = []
@@ -362,9 +382,10 @@ class Tightness:
 
 
 def tightness(automaton: Automaton) -> Tightness:
-    """Return whether a probabilistic automaton is tight, and the reasons if it is not.
+    """Return the total probability of all strings, and the states that lose probability.
 
-    Raises LogicgenError if the initial weights, or the weights of a state, sum to more than 1.
+    Raises LogicgenError if the initial weights sum to more than 1, or if the final weight and the
+    transitions of a state do.
     """
     reached = accessible(automaton)
     sums = automaton.total.sum(axis=1) + automaton.final  # (n,)

@@ -1,10 +1,13 @@
 """Weights of many strings at once, of their prefixes, and next-symbol probabilities.
 
-The forward algorithm computes them. Each string has a vector over the states, the forward vector,
-which is multiplied by the matrix of each symbol. The vector is rescaled, so that strings of 100,000
-symbols do not underflow. A common scale for all states can fail: a state with a very small weight
-may underflow although only this state can continue the string. Such strings are computed again with
-a logarithm for each state.
+All are computed by the forward algorithm. Each string has a forward vector with a weight for each
+state. Reading a symbol multiplies the vector by the matrix of the symbol. The vector is rescaled,
+so that strings of 100,000 symbols do not underflow. A common scale for all states can fail: a state
+with a very small weight may underflow although only this state can continue the string. The weights
+of such strings are computed again with a logarithm for each state.
+
+In shapes of arrays, S is the number of strings, L the length of the longest string, n the number of
+states, and k the number of symbols. The allsum is the sum of the weights of all strings.
 """
 
 from __future__ import annotations
@@ -18,29 +21,33 @@ from logicgen.automata.automaton import Automaton
 from logicgen.automata.strings import Readable, Strings, encode
 from logicgen.automata.sums import normalise, normalise_with_log, useful
 
-# A vector with smaller nonzero entries, relative to its largest entry, needs logarithms.
+# If a nonzero entry of a forward vector, divided by the largest entry, is below LEAST, the weights
+# of the string are computed again with logarithms.
 LEAST = 1e-140
 
-# The largest factor between two rescalings is 1 / DRIFT. LEAST * DRIFT * LEAST is a normal float.
+# The symbols between two rescalings multiply weights at least by DRIFT and at most by 1 / DRIFT.
+# The product LEAST * DRIFT * LEAST does not underflow.
 DRIFT = 1e-20
 
-# Largest arrays, in numbers: forward vectors, and terms of sums of logarithms.
+# The largest sizes of two arrays, in numbers: of the forward vectors of strings that are read
+# together (VECTORS), and of the terms of a sum in logarithms (BLOCK).
 VECTORS = 20_000_000
 BLOCK = 4_000_000
 
 
 def log_weights(automaton: Automaton, strings: Readable) -> np.ndarray:
-    """Return the natural logarithm of the weight of each string, (S,), -inf for weight 0."""
+    """Return the natural logarithm of the weight of each string, (S,); -inf for weight 0."""
     batch = encode(automaton.symbols, strings)
     logs = log_forward(automaton, batch, automaton.final[:, None])
     return np.asarray(logs[np.arange(len(batch)), batch.lengths, 0])
 
 
 def log_prefix_weights(automaton: Automaton, strings: Readable) -> np.ndarray:
-    """Return the natural logarithm of the weight of all strings with each prefix, (S, L + 1).
+    """Return log weights of the prefixes of each string, (S, L + 1).
 
-    Entry 0 is the allsum. Entries beyond the end of a string are nan. Raises LogicgenError if the
-    allsum is infinite.
+    The weight of a prefix is the total weight of all strings that begin with it. Column i belongs
+    to the prefix of i symbols, so column 0 is the logarithm of the allsum. Logarithms are natural.
+    Entries after the end of a string are nan. Raises LogicgenError if the allsum is infinite.
     """
     batch = encode(automaton.symbols, strings)
     if not useful(automaton).any():
@@ -50,11 +57,12 @@ def log_prefix_weights(automaton: Automaton, strings: Readable) -> np.ndarray:
 
 
 def next_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
-    """Return the probabilities of each symbol and, last, the end, (S, L + 1, k + 1).
+    """Return the next-symbol distribution after each prefix of each string, (S, L + 1, k + 1).
 
-    There is a distribution after each prefix. If a probabilistic automaton is not tight, the
-    distributions are conditional on the string ending. Entries beyond the end of a string, and
-    after a prefix of weight 0, are nan. Raises LogicgenError if the allsum is 0 or infinite.
+    The last column is the probability that the string ends. If a probabilistic automaton is not
+    tight, the distributions are conditional on the string ending at some time. Entries after the
+    end of a string, and after a prefix of weight 0, are nan. Raises LogicgenError if the allsum is
+    0 or infinite.
     """
     batch = encode(automaton.symbols, strings)
     model = normalise(automaton)
@@ -62,22 +70,25 @@ def next_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
 
 
 def log_normalised(logs: np.ndarray) -> np.ndarray:
-    """Normalize weights, given as logarithms, to sum to 1 over the last axis."""
+    """Return normalized logarithms: the exponentials sum to 1 over the last axis."""
     with np.errstate(invalid="ignore"):
         return np.asarray(logs - np.logaddexp.reduce(logs, axis=-1, keepdims=True))
 
 
 def step_weights(automaton: Automaton) -> np.ndarray:
-    """Return the weight of each symbol and, last, of the end, from each state, (n, k + 1)."""
+    """Return the total weight of the transitions of each state with each symbol, (n, k + 1).
+
+    The last column contains the final weight of the state.
+    """
     columns = [matrix.sum(axis=1) for matrix in automaton.transitions]
     return np.stack([*columns, automaton.final], axis=1)
 
 
 def log_forward(automaton: Automaton, strings: Strings, readout: np.ndarray) -> np.ndarray:
-    """Return the natural logarithms of `forward vector @ readout` after the prefixes of strings.
+    """Return log(forward vector @ readout) after each prefix of each string, (S, L + 1, r).
 
-    The shape is (S, L + 1, r). Entries beyond the end of a string are nan. readout: (n, r),
-    nonnegative.
+    readout: (n, r) nonnegative weights of the states, such as the final weights with r = 1.
+    Entries after the end of a string are nan.
     """
     count, longest = strings.ids.shape
     found = np.full((count, longest + 1, readout.shape[1]), np.nan)
@@ -95,7 +106,7 @@ def log_forward(automaton: Automaton, strings: Strings, readout: np.ndarray) -> 
 
 
 def steps_in_range(automaton: Automaton) -> int:
-    """Return the largest safe number of symbols between two rescalings."""
+    """Return the largest number of symbols that can be read without rescaling the vectors."""
     weights = np.concatenate([matrix.data for matrix in automaton.transitions])
     if not len(weights):
         return 1
@@ -107,7 +118,10 @@ def steps_in_range(automaton: Automaton) -> int:
 def _with_common_scale(
     automaton: Automaton, strings: Strings, readout: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Compute `log_forward` with a common scale, and (S,) bool: strings that need logarithms."""
+    """Return the result of `log_forward`, computed with a common scale for all states.
+
+    Also returns (S,) bool: whether the result of a string may be wrong because of underflow.
+    """
     count, longest = strings.ids.shape
     found = np.full((count, longest + 1, readout.shape[1]), np.nan)
     order = np.argsort(-strings.lengths, kind="stable")
@@ -123,7 +137,7 @@ def _with_common_scale(
     delicate = np.zeros(count, dtype=bool)
     every = steps_in_range(automaton)
     for t in range(longest + 1):
-        going = int(np.searchsorted(-lengths, -t, side="right"))  # strings with at least t symbols
+        going = int(np.searchsorted(-lengths, -t, side="right"))  # how many have t or more symbols
         if t:
             read = ids[:going, t - 1]
             for symbol in np.unique(read):
@@ -144,6 +158,7 @@ def _with_common_scale(
 
 
 def _with_logarithms(automaton: Automaton, strings: Strings, readout: np.ndarray) -> np.ndarray:
+    """Return the result of `log_forward`, computed with a logarithm for each state."""
     arcs = []
     for matrix in automaton.transitions:
         into = csr_array(matrix.T)  # sorted by target
@@ -175,5 +190,5 @@ def _with_logarithms(automaton: Automaton, strings: Strings, readout: np.ndarray
 
 
 def smallest_positive(numbers: np.ndarray) -> float:
-    """Return the smallest number above 0, but at most 1."""
+    """Return the smallest positive number of an array, or 1 if that is smaller."""
     return float(numbers[numbers > 0].min(initial=1))
