@@ -1,4 +1,7 @@
-"""Grammars of productions: exact probabilities, files, random grammars, cutting, equivalence."""
+"""Grammars of productions: exact probabilities, files, random grammars, cutting, equivalence.
+
+To cut a grammar is to remove a connection between two of its units (`cut.py`).
+"""
 
 from logicgen.productions.compare import (
     Distance,

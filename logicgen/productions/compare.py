@@ -1,11 +1,15 @@
 """Comparison of two grammars: equivalence, and the alignment and distance of their units.
 
-Two grammars are equivalent if all sentences have the same probabilities in both. Let E be the
-arrays of words, and B the arrays of chosen units. These changes of weights keep all probabilities:
+A unit is a hidden state of a layer (`grammar.py`). Two grammars are equivalent if all sentences
+have the same probabilities in both. There are P layers. Let E_i be the array of the word
+probabilities of the units of layer i. Let B_i be the array of their choices: the probabilities with
+which they choose units of layer i + 1. These changes of weights keep the probabilities of all
+sentences:
 
 - another order of the units of a layer;
 - other weights of a unit that is never active;
-- in the first layer, another E_1 diag(start) and B_1 with the same product E_1 diag(start) B_1'.
+- in the first layer, another E_1 diag(start) and B_1 with the same product E_1 diag(start) B_1',
+  where `start` contains the probabilities of the first layer's units.
   The product is the joint distribution of the first word and the second unit. For an invertible
   matrix A with rows that sum to 1, E_1 diag(start) A and inv(A) B_1' have the same product. They
   are weights of a grammar if they are nonnegative;
@@ -13,9 +17,9 @@ arrays of words, and B the arrays of chosen units. These changes of weights keep
   distribution of the last word given the unit before;
 - other choices after an `<end>`.
 
-The canonical form removes this freedom. In the first and the last layer, it has a unit for each
-word. It gives each sentence the same probability as the grammar. Equivalent grammars with the same
-numbers of units have the same canonical form, up to the order of the middle units, if
+The canonical form is an equivalent grammar that removes this freedom: in the first and the last
+layer, it has a unit for each word. Equivalent grammars with the same numbers of units have the same
+canonical form, up to the order of the middle units, if
 
 - the words before each middle layer distinguish its units linearly: the matrix of probabilities of
   these words given the unit has full rank;
@@ -40,27 +44,30 @@ from logicgen.errors import LogicgenError
 from logicgen.productions.grammar import Grammar, check_comparable
 from logicgen.tokens import END
 
-# The largest number of sweeps over the layers. Each sweep lowers the distance; few are needed.
+# The largest number of sweeps over the layers in `aligned`. Each sweep lowers the distance, and a
+# few sweeps are enough.
 SWEEPS = 20
 
 
 class Distance(NamedTuple):
-    """The distance of two grammars with the same order of units."""
+    """The distance of a student grammar from a teacher grammar with the same order of units."""
 
-    # Total variation, weighted by the teacher's probability of each unit, 0 (identified) to 1
+    # The mean total variation between corresponding distributions, from 0 (equal) to 1. The
+    # distributions of a unit are weighted by the probability that the teacher uses the unit.
     mean: float
-    largest: float  # the largest difference of a weight of a unit that the teacher uses
+    # The largest difference between two corresponding weights of a unit that the teacher uses
+    largest: float
 
 
 def aligned(student: Grammar, teacher: Grammar, named: Container[int] = ()) -> Grammar:
-    """Return the student with its units in the order that is closest to the teacher's.
+    """Reorder the units of each layer of the student so that they match the teacher's units.
 
-    named: layers that keep their order, since the names identify the units.
+    named: numbers, from 0, of layers that keep their order, since the names identify the units.
 
     The Hungarian method (SciPy) matches units. It first compares distributions over words. Then
     sweeps over the layers compare all weights of a unit, given the order of the neighboring layers,
     until nothing changes. The result is optimal for each single layer.
-    Raises LogicgenError unless both have the same numbers of units, words and layers.
+    Raises LogicgenError unless both grammars have the same numbers of units, words and layers.
     """
     if [len(units) for units in student.units] != [len(units) for units in teacher.units] or (
         len(student.words) != len(teacher.words)
@@ -86,7 +93,8 @@ def aligned(student: Grammar, teacher: Grammar, named: Container[int] = ()) -> G
 def distance(student: Grammar, teacher: Grammar, named: Container[int] = ()) -> Distance:
     """Return the distance of two grammars with units in the same order.
 
-    named: layers in which each unit emits one word; their distributions over words are not counted.
+    named: numbers, from 0, of layers in which each unit emits only one word. The distributions over
+    words of these layers are not counted.
     """
     each = [(student.start[:, None], teacher.start[:, None], np.ones(1))]
     said = zip(student.tokens, teacher.tokens, teacher.reach, strict=True)
@@ -102,12 +110,20 @@ def distance(student: Grammar, teacher: Grammar, named: Container[int] = ()) -> 
 
 
 def _pairwise(mine: np.ndarray, yours: np.ndarray, reach: np.ndarray) -> np.ndarray:
-    """Return the weighted total variation of all pairs of columns, (Z of teacher, Z of student)."""
+    """Compare each unit of a teacher with each unit of a student: (teacher units, student units).
+
+    yours, mine: distributions of the teacher's and the student's units, in columns. The result is
+    the total variation, times `reach`, the probability that the teacher uses the unit.
+    """
     distances = np.abs(yours.T[:, None] - mine.T[None]).sum(axis=-1)
     return np.asarray(distances / 2 * reach[:, None])
 
 
 def _costs(student: Grammar, teacher: Grammar, layer: int, orders: list[np.ndarray]) -> np.ndarray:
+    """Compare all weights of the units of a layer: (teacher units, student units) distances.
+
+    orders: for each layer, the current order of the student's units.
+    """
     reach = teacher.reach
     cost = _pairwise(student.tokens[layer], teacher.tokens[layer], reach[layer])
     if layer + 1 < student.positions:
@@ -124,29 +140,30 @@ def _costs(student: Grammar, teacher: Grammar, layer: int, orders: list[np.ndarr
 
 
 def _match(cost: np.ndarray) -> np.ndarray:
+    """Return the column that is matched to each row, with the least total cost."""
     return np.asarray(linear_sum_assignment(cost)[1])
 
 
-# Singular values and differences up to this fraction of the largest value count as 0.
+# A singular value counts as 0 up to this fraction of the largest singular value. So do differences
+# between two distributions, and relative differences between grammars, up to this number.
 TOLERANCE = 1e-9
 
 
 def canonical(grammar: Grammar) -> Grammar:
-    """Return the equivalent grammar with words as the units of the first and last layer.
+    """Return the canonical form of a grammar.
 
-    If `<end>` is a word, each middle layer has an additional unit. Only this unit emits `<end>`.
+    It is an equivalent grammar with a unit for each word in the first and in the last layer. If
+    `<end>` is a word, each middle layer gets an additional unit, and only this unit emits `<end>`.
     """
     grammar = _with_one_end(grammar)
-    joint = (
-        grammar.tokens[0] * grammar.start
-    )  # (T, Z), probabilities of the first word and its unit
+    # (words, units): joint probabilities of the first word and the first unit
+    joint = grammar.tokens[0] * grammar.start
     said = joint.sum(axis=1)
     everything = np.eye(len(grammar.words))
     if grammar.positions == 1:
         return replace(grammar, units=(grammar.words,), start=said, tokens=(everything,))
-    given = (
-        joint / np.where(said > 0, said, 1)[:, None]
-    ).T  # (Z, T), probabilities of the unit given its word
+    # (units, words): probabilities of the first unit, given the first word
+    given = (joint / np.where(said > 0, said, 1)[:, None]).T
     below = list(grammar.below)
     below[0] = below[0] @ given
     below[-1] = grammar.tokens[-1] @ below[-1]
@@ -160,11 +177,12 @@ def canonical(grammar: Grammar) -> Grammar:
 
 
 def class_distance(student: Grammar, teacher: Grammar) -> Distance:
-    """Return the distance of two grammars' canonical forms, with aligned middle units.
+    """Return the distance of the canonical forms of two grammars, with aligned middle units.
 
-    It is 0 if sentences cannot reveal a difference. The words of the first and the last layer do
-    not count in the mean.
-    Raises LogicgenError unless both have the same words, and the same numbers of layers and units.
+    The distance is 0 for equivalent grammars whose canonical form is determined. The distributions
+    over words of the first and the last layer are not counted, since each unit emits only one word.
+    Raises LogicgenError unless both grammars have the same words, and the same numbers of layers
+    and units.
     """
     check_comparable(student, teacher)
     if [len(units) for units in student.units] != [len(units) for units in teacher.units]:
@@ -176,12 +194,12 @@ def class_distance(student: Grammar, teacher: Grammar) -> Distance:
 
 
 def difference(one: Grammar, other: Grammar) -> float:
-    """Return the relative difference of the probabilities of all sentences.
+    """Return the relative difference between the sentence probabilities of two grammars.
 
-    It is the Euclidean norm of the differences, divided by the norm of the probabilities of `one`;
-    0 for equivalent grammars. Sentences are not listed: arrays (Z, N) with a column for each of N
-    beginnings are replaced by arrays (Z, Z) with the same products of rows. Raises LogicgenError if
-    words or lengths differ.
+    It is the Euclidean norm of the differences, divided by the norm of the probabilities of `one`.
+    It is 0 for equivalent grammars. Sentences are not listed. Instead of an array with a column for
+    each beginning of a sentence, a square array with the same products of rows is used. Raises
+    LogicgenError if words or lengths differ.
     """
     check_comparable(one, other)
     one, other = _with_one_end(one), _with_one_end(other)
@@ -199,7 +217,9 @@ def difference(one: Grammar, other: Grammar) -> float:
 
 
 def equivalent(one: Grammar, other: Grammar, tolerance: float = TOLERANCE) -> bool:
-    """Return whether all sentences have the same probabilities, up to a relative `difference`.
+    """Return whether all sentences have the same probabilities in both grammars.
+
+    tolerance: the largest permitted relative `difference`.
 
     Raises LogicgenError if words or lengths differ.
     """
@@ -207,9 +227,10 @@ def equivalent(one: Grammar, other: Grammar, tolerance: float = TOLERANCE) -> bo
 
 
 def is_determined(grammar: Grammar) -> bool:
-    """Return whether sentences determine the canonical form, up to the order of its units.
+    """Return whether sentence probabilities determine the canonical form, up to the order of units.
 
-    The condition, described above, is sufficient among grammars with the same numbers of units.
+    The result is True if the three conditions in the description of this module hold. They are
+    sufficient, not necessary, among grammars with the same numbers of units.
     """
     grammar = _with_one_end(grammar)
     before, behind = grammar.start[:, None], np.ones((len(grammar.units[-1]), 1))
@@ -261,22 +282,25 @@ def _with_one_end(grammar: Grammar) -> Grammar:
 
 
 def _read(weights: np.ndarray, said: np.ndarray) -> np.ndarray:
-    """Return weights (Z, N) times p(word | unit) for each word, reduced to at most Z columns.
+    """Extend each of N beginnings of sentences by each word; return the weights of units.
 
-    The reduced array has the same products of rows. Norms and ranks depend only on these products.
+    weights: (units, N) weight of a beginning that leads to a unit. said: (words, units) p(word |
+    unit). The result, with a column for each beginning and word, is reduced to at most as many
+    columns as units. The reduced array has the same products of rows. Norms and ranks depend only
+    on these products.
     """
-    each = (said.T[:, :, None] * weights[:, None]).reshape(len(weights), -1)  # (Z, T N)
+    each = (said.T[:, :, None] * weights[:, None]).reshape(len(weights), -1)  # (units, words * N)
     return np.asarray(np.linalg.qr(each.T, mode="r")).T
 
 
 def _rank(weights: np.ndarray) -> int:
-    """Return the rank of (Z, N) weights; the sizes of rows may differ much."""
+    """Return the rank of an array; rows are normalized first, since their sizes may differ much."""
     norms = np.linalg.norm(weights, axis=1, keepdims=True)
     values = np.linalg.svd(weights / np.where(norms > 0, norms, 1), compute_uv=False)
     return int((values > TOLERANCE * values.max(initial=0)).sum())
 
 
 def _are_different(said: np.ndarray) -> bool:
-    """Return whether no two columns are the same."""
+    """Return whether no two columns, the word distributions of two units, are the same."""
     columns = said.T[np.lexsort(said)]
     return all(np.abs(one - other).max() > TOLERANCE for one, other in pairwise(columns))

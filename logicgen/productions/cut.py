@@ -1,4 +1,7 @@
-"""Removal of one connection from a grammar."""
+"""Removal of one connection from a grammar.
+
+A connection leads from a unit of a layer to a unit of the next layer, which it may choose.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,14 @@ import numpy as np
 from logicgen.errors import LogicgenError, nearest
 from logicgen.productions.grammar import Grammar
 
-# A trained model's weights are never exactly 0. Weights up to this number count as 0.
+# The weights of a trained model are never exactly 0. Weights up to this number count as 0.
 NEGLIGIBLE = 1e-3
 
 
 def pruned(grammar: Grammar, least: float) -> Grammar:
-    """Return the grammar without weights up to `least`; the remaining weights are normalized.
+    """Set the weights of a grammar that are at most `least` to 0, and normalize the other weights.
 
-    A distribution without a larger weight stays as it is.
+    If all weights of a distribution are at most `least`, the distribution does not change.
     """
 
     def prune(array: np.ndarray) -> np.ndarray:
@@ -33,26 +36,28 @@ def pruned(grammar: Grammar, least: float) -> Grammar:
 
 
 def cut(grammar: Grammar, above: str, below: str) -> Grammar:
-    """Return the grammar without the connection from a unit to a unit of the layer below.
+    """Remove the connection from the unit `above` to the unit `below` of the next layer.
 
-    The new grammar is the old grammar, conditional on the connection not being used:
+    The probability p' of a sentence s in the new grammar is its probability p in the old grammar,
+    given that the connection is not used:
 
         p'(s) = p(s) (1 - P(connection | s)) / (1 - P(connection))
 
-    Sentences that need the connection get probability 0. Sentences that never use it keep their
-    relative probabilities; normalizing only the distribution of the unit would change them. Weight
-    pushing makes distributions of the weights again: each weight is multiplied by the remaining
-    weight of the paths after it (Mohri, Weighted Automata Algorithms, 2009).
+    Sentences that need the connection get probability 0. Sentences that never use the connection
+    keep their relative probabilities. To normalize only the distribution of the unit `above` would
+    change them. So weight pushing normalizes all weights: it multiplies each weight by the
+    remaining weight of the paths after it (Mohri, Weighted Automata Algorithms, 2009).
 
-    above, below: names of units; `2:name` is the unit of layer 2, if layers share names.
+    above, below: names of units. If layers share names, `2:name` is a unit of layer 2.
 
     Raises LogicgenError if a unit is unknown, if the connection does not exist, or if every
-    sentence needs it. A trained model's weights are never 0, so apply `pruned` first.
+    sentence needs the connection. The weights of a trained model are never 0: apply `pruned` first.
     """
     layer, chooser, chosen = find_connection(grammar, above, below)
     left = [array.copy() for array in grammar.below]
     left[layer][chosen, chooser] = 0.0
-    # The remaining weight of the paths from each unit to the end; words always sum to 1.
+    # For each layer, the total weight of the remaining paths from each unit to the last layer. The
+    # words need no attention, since the word probabilities of each unit sum to 1.
     remaining = [np.ones(len(grammar.units[-1]))]
     for array in reversed(left):
         remaining.append(remaining[-1] @ array)
@@ -68,8 +73,9 @@ def cut(grammar: Grammar, above: str, below: str) -> Grammar:
 
 
 def find_connection(grammar: Grammar, above: str, below: str) -> tuple[int, int, int]:
-    """Return (layer from 0, unit, unit below) of a connection.
+    """Find a connection by the names of its units, such as `name` or `2:name` for layer 2.
 
+    Returns the numbers, from 0, of the layer, of its unit, and of the unit of the next layer.
     Raises LogicgenError unless there is exactly one such connection.
     """
     choosers, chosen = _find(grammar, above), _find(grammar, below)
@@ -97,6 +103,7 @@ def find_connection(grammar: Grammar, above: str, below: str) -> tuple[int, int,
 
 
 def _find(grammar: Grammar, name: str) -> list[tuple[int, int]]:
+    """Return the layer and the number in it, from 0, of each unit called `name`."""
     before, colon, after = name.partition(":")
     exact = colon and before.isdecimal()
     places = [

@@ -1,10 +1,11 @@
 """Grammars of productions, as plain data: each unit emits a word and chooses the next unit.
 
-A sentence has P words and is explained by P layers of units, one layer for each position. The first
-unit is drawn from `start`. An active unit emits one word, drawn from its distribution over words
-(pi_T). It chooses one unit of the layer below, drawn from its distribution over units (pi_Z). The
-chosen unit emits the next word. So exactly one unit of every layer is active. The probability of a
-sentence is the sum over all such paths, as in a hidden Markov model with different states at each
+A unit is a hidden state. A sentence has P words, and the grammar has P layers of units, one layer
+for each position of a word. The first unit is drawn from the distribution `start`. An active unit
+emits one word, drawn from its distribution over words (pi_T in the source). Then it chooses a unit
+of the layer below, drawn from its distribution over units (pi_Z). The chosen unit emits the next
+word. So exactly one unit of every layer is active. The active units are a path. The probability of
+a sentence is the sum over all paths, as in a hidden Markov model with different states at each
 position.
 
 If `<end>` is a word, sentences may be shorter. A sentence ends before the first `<end>`; the words
@@ -14,7 +15,9 @@ Source: Vigoda, Rochais, "Inductive Transformers" (2023), section 2. The distrib
 weights of equations 4 and 5. The paper has no distribution over the units of the first layer. Here
 a root chooses a unit of the first layer, by default uniformly.
 
-Arrays have Z units of a layer (Z may differ by layer) and T words; each distribution is a column.
+In shapes of arrays, P is the number of layers, and Z the number of units of a layer, which may
+differ by layer. T is the number of different words, and N the number of sentences. L is the number
+of given words of each sentence. Each distribution is a column.
 """
 
 from __future__ import annotations
@@ -40,39 +43,46 @@ MOST = 1 << 20
 # The largest number of elements of a (sentences, words) array in `Grammar.sentences`.
 AT_A_TIME = 1 << 22
 
-# This id means any word except `<end>`; `NOTHING` means any word.
+# The id `NOTHING` in a sentence means any word. The id `_WORD` means any word except `<end>`.
 _WORD = NOTHING - 1
 
 
 class Messages(NamedTuple):
-    """The forward and backward weights of the units of each layer, given some words."""
+    """The forward and backward weights of the units of each layer, given some words.
 
-    # (N, Z) each: weight of all paths to a unit that emit the words above it, up to a factor
+    The lists contain an (N, Z) array for each layer: N sentences, Z units of the layer.
+    """
+
+    # The total weight of all paths to a unit that emit the words of earlier layers. Each row is
+    # scaled by an arbitrary factor.
     outside: list[np.ndarray]
-    # (N, Z) each: probability that a unit emits the word at its position; 1 for an unknown word
+    # The probability that a unit emits the word at its position; 1 if the word is not known
     words: list[np.ndarray]
-    # (N, Z) each: weight of all paths from a unit to the end, with its own word, up to a factor
+    # The total weight of all paths from a unit to the last layer that emit the unit's own word and
+    # the words of later layers. Each row is scaled by an arbitrary factor.
     inside: list[np.ndarray]
-    log_total: np.ndarray  # (N,) log-probability of the words, in nats
+    log_total: np.ndarray  # (N,) natural logarithm of the probability of the known words
 
 
 @dataclass(frozen=True, eq=False)
 class Grammar:
-    """A grammar of P layers.
+    """A grammar of P layers over T words; a layer has Z units.
 
     Raises LogicgenError if a distribution does not sum to 1; the message contains the unit and the
     sum. The column of a unit that is never active may be all zeros.
     """
 
     words: tuple[str, ...]  # T words, all different
-    units: tuple[tuple[str, ...], ...]  # the names of each layer's units, different in a layer
-    start: np.ndarray  # (Z,) probabilities of the units of the first layer
-    # P arrays (T, Z), probabilities of the words of each unit: pi_T, W_{t,x} of equation 5
+    # P tuples: the names of the units of each layer. Names in a layer are different.
+    units: tuple[tuple[str, ...], ...]
+    start: np.ndarray  # (Z,) probabilities of the units of the first layer.
+    # P arrays (T, Z): the probability that each unit emits each word. In equation 5 of the source,
+    # it is called pi_T or W_{t,x}.
     tokens: tuple[np.ndarray, ...]
-    # P - 1 arrays (Z of the next layer, Z), probabilities with which each unit chooses the units of
-    # the next layer: pi_Z, W_{v,y} of equation 4
+    # P - 1 arrays (Z of the next layer, Z): the probability that each unit chooses each unit of the
+    # next layer. In equation 4 of the source, it is called pi_Z or W_{v,y}.
     below: tuple[np.ndarray, ...]
-    where: str = field(default="grammar", repr=False)  # for messages
+    where: str = field(default="grammar", repr=False)  # how error messages name the grammar
 
     def __post_init__(self) -> None:
         positions = len(self.units)
@@ -111,7 +121,11 @@ class Grammar:
     def _distributions(
         self, given: object, shape: tuple[int, int], places: Sequence[str], reached: np.ndarray
     ) -> np.ndarray:
-        """Return a copy with normalized columns; columns of units not reached may be zeros."""
+        """Check distributions, one in each column; return them as a copy, normalized.
+
+        places: the name of each column, for messages. reached: for each column, whether its unit is
+        ever active; the column may be all zeros if it is not.
+        """
         array = np.array(given, dtype=np.float64)
         if array.shape != shape:
             raise LogicgenError(f"{self.where}: {places[0]}: shape {array.shape}, not {shape}")
@@ -128,23 +142,23 @@ class Grammar:
 
     @property
     def positions(self) -> int:
-        """Return P, the number of layers and of words in the longest sentence."""
+        """Return P, the number of layers, which is the number of words in a longest sentence."""
         return len(self.units)
 
     @cached_property
     def end(self) -> int | None:
-        """Return the number of the word `<end>`; None means that all sentences have P words."""
+        """Return the id of the word `<end>`; None means that all sentences have P words."""
         return self.words.index(END) if END in self.words else None
 
     def _is_behind_end(self, ids: np.ndarray) -> np.ndarray:
-        """Return whether each of (N, L) ids comes after an `<end>`."""
+        """Return whether each of (N, L) word ids comes after an `<end>`, (N, L) bool."""
         if self.end is None:
             return np.zeros(ids.shape, dtype=bool)
         ends = ids == self.end
         return np.asarray(np.cumsum(ends, axis=1) - ends > 0)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the grammar as plain data for JSON; `Grammar.of_dict` reads it."""
+        """Return the grammar as a dictionary for JSON; `Grammar.of_dict` reads it."""
         return {
             "words": list(self.words),
             "units": [list(units) for units in self.units],
@@ -155,7 +169,7 @@ class Grammar:
 
     @staticmethod
     def of_dict(content: dict[str, Any]) -> Grammar:
-        """Return the grammar from the result of `as_dict`, equal up to rounding."""
+        """Make a grammar from the result of `as_dict`; weights are equal up to rounding."""
         return Grammar(
             tuple(content["words"]),
             tuple(map(tuple, content["units"])),
@@ -165,7 +179,9 @@ class Grammar:
         )
 
     def encode(self, sentence: str) -> np.ndarray:
-        """Return the ids (L,) of words between blanks; `NOTHING` for `_`, which is any word.
+        """Split a sentence at blanks, and return the ids of its L words, (L,).
+
+        The word `_` stands for any word; its id is `NOTHING`.
 
         Raises LogicgenError if a word is unknown or there are too many words. The message suggests
         similar words.
@@ -185,15 +201,16 @@ class Grammar:
         return np.array([known.get(word, NOTHING) for word in said], dtype=np.int64)
 
     def decode(self, ids: np.ndarray) -> str:
-        """Return the words of (L,) ids up to `<end>`."""
+        """Return the text of a sentence with the word ids (L,), without `<end>` and later words."""
         said = takewhile(lambda number: number != self.end, ids)
         return " ".join("_" if number == NOTHING else self.words[number] for number in said)
 
     def _padded(self, sentences: np.ndarray) -> np.ndarray:
-        """Return (N, L) ids as (N, P), padded with `NOTHING`, also after an `<end>`.
+        """Pad N sentences with word ids (N, L) to P words with `NOTHING`; return (N, P) ids.
 
-        If a known word follows an unknown word, the unknown word is not `<end>`: it becomes
-        `_WORD`. Raises LogicgenError if there are too many ids, or an id belongs to no word.
+        `NOTHING` also replaces all ids after an `<end>`. If a known word follows a `NOTHING`, the
+        word there cannot be `<end>`, so its id becomes `_WORD`. Raises LogicgenError if there are
+        too many ids, or if an id belongs to no word.
         """
         sentences = np.asarray(sentences, dtype=np.int64)
         if sentences.ndim != 2 or sentences.shape[1] > self.positions:
@@ -210,24 +227,26 @@ class Grammar:
         return np.pad(sentences, ((0, 0), (0, missing)), constant_values=NOTHING)
 
     def _words_only(self, layer: int) -> np.ndarray:
-        """Return the probabilities of a layer's words, (T, Z), with 0 for `<end>`."""
+        """Return the word probabilities of a layer's units, (T, Z), with 0 for `<end>`."""
         said = self.tokens[layer].copy()
         said[self.end] = 0.0
         return said
 
     def agree(self, sentences: np.ndarray, prompt: np.ndarray) -> np.ndarray:
-        """Return whether each of the sentences (N, P) agrees with a prompt (L,): (N,) bool.
+        """Return whether each of N sentences begins with a prompt, (N,) bool.
 
-        `NOTHING` in the prompt is any word, but not `<end>` if a known word follows it.
+        sentences: (N, P) word ids. prompt: (L,) word ids. `NOTHING` in the prompt agrees with any
+        word; if a known word follows it, it does not agree with `<end>`.
         """
         given = self._padded(prompt[None])
         words = (given == _WORD) & (sentences != self.end)
         return np.asarray(((given == NOTHING) | words | (sentences == given)).all(axis=1))
 
     def messages(self, sentences: np.ndarray) -> Messages:
-        """Return the messages given (N, L) word ids, `NOTHING` for unknown words.
+        """Return the forward and backward weights of all units, given the words of N sentences.
 
-        An unknown word is not `<end>` if a known word follows it.
+        sentences: (N, L) word ids; `NOTHING` stands for an unknown word. If a known word follows an
+        unknown word, the unknown word is not `<end>`.
         """
         ids = self._padded(sentences)
         words = []
@@ -252,15 +271,20 @@ class Grammar:
         return Messages(outside, words, inside, log_total)
 
     def log_probabilities(self, sentences: np.ndarray) -> np.ndarray:
-        """Return the log-probabilities (N,), in nats, of (N, L) ids; missing words are unknown."""
+        """Return the natural logarithm of the probability of each of N sentences, (N,).
+
+        sentences: (N, L) word ids. If L is less than P, the result is for all sentences that begin
+        with these words.
+        """
         return self.messages(sentences).log_total
 
     def connection(self, sentences: np.ndarray, layer: int) -> np.ndarray:
-        """Return the probability that each connection was used, given a sentence, (N, Z below, Z).
+        """Return the probability that each connection below a layer is used, given each sentence.
 
-        The result is nan for a sentence of probability 0.
+        The shape is (N, units of the next layer, units of the layer), for N sentences with word ids
+        (N, L). The result is nan for a sentence of probability 0.
 
-        layer: the number of the upper layer, from 0.
+        layer: the number of the layer, from 0.
         """
         known = self.messages(sentences)
         above = known.outside[layer] * known.words[layer]
@@ -270,18 +294,18 @@ class Grammar:
 
     @cached_property
     def reach(self) -> tuple[np.ndarray, ...]:
-        """Return the probability that each unit is active, P arrays (Z,)."""
+        """Return the probability that each unit is active in a random sentence, P arrays (Z,)."""
         found = [self.start]
         for below in self.below:
             found.append(below @ found[-1])
         return tuple(found)
 
     def next_word(self, sentences: np.ndarray) -> np.ndarray:
-        """Return the probabilities (N, T) of the word after (N, L) words.
+        """Return the distribution of the next word after each of N beginnings of sentences, (N, T).
 
-        The result is nan after words of probability 0. An unknown word, `NOTHING`, is not `<end>`.
-        After `<end>`, the next word is `<end>`. Raises LogicgenError if sentences have at most L
-        words.
+        sentences: (N, L) word ids of the beginnings; `NOTHING` stands for any word but `<end>`. The
+        result is nan after a beginning of probability 0. After `<end>`, the next word is `<end>`.
+        Raises LogicgenError if L is not less than P.
         """
         sentences = np.asarray(sentences)
         layer = sentences.shape[1]
@@ -298,9 +322,10 @@ class Grammar:
         return np.asarray(weights / np.where(total > 0, total, np.nan))
 
     def sentences(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return all sentences (S, P) of nonzero probability, sorted by ids, with probabilities.
+        """Return all N sentences of nonzero probability, sorted, with their probabilities.
 
-        Raises LogicgenError if there are more than `MOST` sentences.
+        The results are word ids (N, P) and probabilities (N,). Raises LogicgenError if there are
+        more than `MOST` sentences.
         """
         ids, on = np.zeros((1, 0), dtype=np.int64), self.start[None]
         together = max(1, AT_A_TIME // len(self.words))
@@ -310,7 +335,7 @@ class Grammar:
             for first in range(0, len(on), together):
                 some = slice(first, first + together)
                 possible = on[some] @ said.T > 0
-                if self.end is not None and layer:  # sentences that are over stay as they are
+                if self.end is not None and layer:  # after an <end>, only <end> is possible
                     possible[ids[some, -1] == self.end] = np.arange(len(self.words)) == self.end
                 pieces.append(np.argwhere(possible) + np.array([first, 0]))
                 if sum(map(len, pieces)) > MOST:
@@ -328,10 +353,10 @@ class Grammar:
     def sample(
         self, rng: np.random.Generator, count: int, prompt: np.ndarray | None = None
     ) -> np.ndarray:
-        """Draw sentences, (count, P) ids, that `agree` with a prompt (L,).
+        """Draw random sentences that begin with a prompt; return word ids (count, P).
 
-        After an `<end>`, all ids are `<end>`.
-        Raises LogicgenError if no sentence agrees with the prompt.
+        prompt: (L,) word ids, which may contain `NOTHING` for any word (see `agree`). After an
+        `<end>`, all ids are `<end>`. Raises LogicgenError if no sentence agrees with the prompt.
         """
         given = np.zeros(0, dtype=np.int64) if prompt is None else prompt
         known = self.messages(given[None])
@@ -350,7 +375,10 @@ class Grammar:
         return ids if self.end is None else np.where(self._is_behind_end(ids), self.end, ids)
 
     def permuted(self, orders: Sequence[np.ndarray]) -> Grammar:
-        """Return the grammar with other orders of units: unit i of a layer was unit orders[i]."""
+        """Reorder the units of each layer; `orders` contains a permutation for each layer.
+
+        New unit i of a layer is the old unit with the number `order[i]`.
+        """
         layers = zip(self.units, orders, strict=True)
         return replace(
             self,
@@ -373,7 +401,11 @@ def check_comparable(one: Grammar, other: Grammar) -> None:
 
 
 def divergence(true: Grammar, other: Grammar) -> float:
-    """Return the exact KL(true || other) over all sentences, in bits; it may be infinite."""
+    """Return the exact divergence KL(true || other) of the distributions over sentences, in bits.
+
+    It is infinite if `other` gives probability 0 to a possible sentence. Raises LogicgenError if
+    words or lengths differ, or if there are too many sentences to list.
+    """
     check_comparable(true, other)
     ids, probabilities = true.sentences()
     logs = np.log(probabilities) - other.log_probabilities(ids)
@@ -381,7 +413,10 @@ def divergence(true: Grammar, other: Grammar) -> float:
 
 
 def _scaled(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Divide each row of (N, Z) by its largest number; return it and the numbers' logs, (N,)."""
+    """Divide each row of (N, Z) weights by its largest number, if that is not 0.
+
+    Returns the divided weights, and the natural logarithms of the divisors, (N,).
+    """
     largest = weights.max(axis=1)
     with np.errstate(divide="ignore"):
         scale = np.log(largest)
@@ -389,7 +424,7 @@ def _scaled(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _draw(rng: np.random.Generator, weights: np.ndarray) -> np.ndarray:
-    """Draw one row number for each column of weights (K, N)."""
+    """Draw a row number for each of N columns; weights (rows, N) need not be normalized."""
     cumulative = np.cumsum(weights, axis=0)
     drawn = rng.random(weights.shape[1]) * cumulative[-1]
     drawn = np.minimum(drawn, np.nextafter(cumulative[-1], 0))  # the product may be rounded up

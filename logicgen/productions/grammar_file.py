@@ -1,4 +1,4 @@
-"""Grammars of productions as TOML files: strict reading, and writing."""
+"""Reading and writing of grammars of productions as TOML files. Unknown keys are errors."""
 
 from __future__ import annotations
 
@@ -28,16 +28,17 @@ class _GrammarFile(Table):
     """The content of a grammar file."""
 
     description: str = ""
-    # The number of words of a sentence, equal to the number of layers
+    # The number of words of a longest sentence, equal to the number of layers
     positions: Annotated[int, Field(ge=1)] | None = None
-    words: list[str] | None = None  # in the order of their ids; default: in order of occurrence
+    # All words, in the order of their ids; default: in the order of their occurrence in the file
+    words: list[str] | None = None
     # The distribution over the first layer's units; default: uniform
     start: Shares | None = None
     layer: Annotated[list[dict[str, _UnitTable]], Field(min_length=1)]
 
 
 def read_grammar(path: Path | str) -> Grammar:
-    """Read a grammar from a TOML file (`docs/inductive.md`).
+    """Read a grammar from a TOML file; `docs/inductive.md` describes the format.
 
     Raises LogicgenError if a distribution does not sum to 1, a unit or word is unknown, or the
     numbers of layers and positions differ. The message names the file and the unit.
@@ -47,7 +48,10 @@ def read_grammar(path: Path | str) -> Grammar:
 
 
 def make_grammar(tables: dict[str, Any], path: str) -> Grammar:
-    """Return the grammar of a file's tables; `path` is for messages. Raises as `read_grammar`."""
+    """Make a grammar from the tables of a TOML file.
+
+    path: the name of the file in messages. Raises the errors of `read_grammar`.
+    """
     file = validate(_GrammarFile, tables, path)
     layers = _with_end(file.layer)
     _check_layers(file, layers, path)
@@ -90,7 +94,11 @@ def _check_layers(file: _GrammarFile, layers: list[dict[str, _UnitTable]], path:
 
 
 def _check_unit(name: str, unit: _UnitTable, at: str, layer: int, is_last: bool, own: bool) -> None:
-    """Raise LogicgenError if a layer cannot have this unit; own: the file contains the unit."""
+    """Raise LogicgenError if a unit is not permitted in its layer.
+
+    at: the file and the layer, for messages. layer: the number of the layer, from 1.
+    own: whether the file contains the unit; if not, `_with_end` added it.
+    """
     if name.split() != [name] or ":" in name:
         raise LogicgenError(f"{at}: unit {name!r}: has a blank or colon")
     if name == END and [*unit.tokens] != [END]:
@@ -113,7 +121,7 @@ def _check_unit(name: str, unit: _UnitTable, at: str, layer: int, is_last: bool,
 
 
 def _words(file: _GrammarFile, layers: list[dict[str, _UnitTable]], path: str) -> list[str]:
-    """Return the words in the order of their ids; `<end>` is last, listed or not."""
+    """Return all words in the order of their ids. If a unit emits `<end>`, this word is last."""
     said = [word for units in layers for unit in units.values() for word in unit.tokens]
     words = list(dict.fromkeys(said)) if file.words is None else file.words
     if END in said:
@@ -131,7 +139,10 @@ def _words(file: _GrammarFile, layers: list[dict[str, _UnitTable]], path: str) -
 def _columns(
     units: dict[str, _UnitTable], key: str, names: list[str], what: str, at: str
 ) -> np.ndarray:
-    """Return the distributions of a layer's units over `names`, (names, units)."""
+    """Return the distribution of each unit of a layer over `names`, (names, units).
+
+    key: `tokens` or `below`. what: the kind of names, for messages. at: the place, for messages.
+    """
     shares = {name: getattr(unit, key) or {} for name, unit in units.items()}
     each = [_column(shares[name], names, what, f"{at}: unit {name}") for name in units]
     return np.column_stack(each)
@@ -150,6 +161,7 @@ def _with_end(layers: list[dict[str, _UnitTable]]) -> list[dict[str, _UnitTable]
 
 
 def _column(shares: Shares, names: list[str], what: str, where: str) -> np.ndarray:
+    """Return the probability of each name, (names,); 0 if `shares` does not contain the name."""
     known = set(names)
     for name in shares:
         if name not in known:
@@ -158,9 +170,9 @@ def _column(shares: Shares, names: list[str], what: str, where: str) -> np.ndarr
 
 
 def grammar_text(grammar: Grammar, description: str = "") -> str:
-    """Return the TOML text of a grammar, exact up to rounding, without inactive units."""
-    # tomli-w writes no inline tables. The text is part of generated data sets, and their bytes must
-    # not change.
+    """Return the TOML text of a grammar. It leaves out units that are never active."""
+    # The text is part of generated data sets, and their bytes must not change. So it is not written
+    # with the library tomli-w, which writes no inline tables.
     lines = [f"description = {toml_string(description)}"] if description else []
     lines += [
         f"positions = {grammar.positions}",

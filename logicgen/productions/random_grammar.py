@@ -1,4 +1,4 @@
-"""Random grammars, and the weighted automaton of a grammar."""
+"""Random grammars, and the conversion of a grammar to a weighted automaton."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def random_grammar(
 ) -> Grammar:
     """Draw a grammar; each distribution is drawn from a symmetric Dirichlet distribution.
 
-    width: Z, the units of each layer.
-    layers: P, also the words of a sentence.
-    words: T; they are named w0, w1, ...
+    width: the number of units of each layer.
+    layers: the number of layers, which is the number of words of a sentence.
+    words: the number of different words; they are named w0, w1, ...
     concentration: the parameter of the Dirichlet distributions. If it is small, few outcomes are
         probable.
-    own_words: whether each word belongs to one unit of a layer, so that words identify units.
+    own_words: whether only one unit of each layer may emit a word, so that words identify units.
 
     Raises LogicgenError if `own_words` is true and there are fewer words than units.
     """
@@ -57,9 +57,11 @@ def random_grammar(
 def _dirichlet(
     rng: np.random.Generator, outcomes: int, columns: int, concentration: float
 ) -> np.ndarray:
-    """Draw distributions, the columns of (outcomes, columns), with logarithms against underflow.
+    """Draw a distribution over `outcomes` outcomes for each column, (outcomes, columns).
 
-    A Gamma(a) variable is Gamma(a + 1) U^(1/a) (Marsaglia, Tsang, 2000).
+    A Dirichlet variable is made of normalized Gamma(a) variables, with a the concentration. If a is
+    small, they underflow, so their logarithms are drawn. Gamma(a) has the distribution of
+    Gamma(a + 1) U^(1/a), with U uniform from 0 to 1 (Marsaglia, Tsang, 2000).
     """
     logs = np.log(rng.standard_gamma(concentration + 1, (outcomes, columns)))
     logs += np.log1p(-rng.random((outcomes, columns))) / concentration
@@ -71,12 +73,13 @@ START = "<start>"
 
 
 def as_automaton(grammar: Grammar, start: str | None = None) -> Automaton:
-    """Return the automaton that gives every sentence the same probability.
+    """Convert a grammar to an automaton that gives every sentence the same probability.
 
-    States are a beginning, units, named `layer:name`, and an end. Arcs read the words of a unit.
-    The final weight of a unit is the probability that it emits `<end>`.
+    The states are the units, named `layer:name`, and `end`. A transition leaves a unit, reads a
+    word that the unit emits, and leads to a unit of the next layer or to `end`. The final weight of
+    a unit is the probability that it emits `<end>`.
 
-    start: a symbol at the beginning of every sentence, if given.
+    start: a symbol to add at the beginning of every sentence. It is read from the state `begin`.
     """
     names = [[f"{layer}:{unit}" for unit in units] for layer, units in enumerate(grammar.units, 1)]
     names.append(["end"])
@@ -102,7 +105,11 @@ def as_automaton(grammar: Grammar, start: str | None = None) -> Automaton:
 def _arcs(
     words: tuple[str, ...], names: list[list[str]], layer: int, said: np.ndarray, below: np.ndarray
 ) -> list[tuple[str, str, str, float]]:
-    """Return the arcs from the units of a layer to the units of the next layer."""
+    """Return the transitions from the units of a layer to the units of the next layer.
+
+    names: the names of the states of each layer. layer: its number, from 0. said: (words, units)
+    word probabilities. below: (units of the next layer, units) probabilities.
+    """
     return [
         (unit, word, to, float(said[place, number] * share))
         for number, unit in enumerate(names[layer])
