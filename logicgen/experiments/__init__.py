@@ -1,8 +1,9 @@
-"""Published experiments, one file each, and their contract.
+"""Published experiments, with a module for each, and the interface that these modules implement.
 
-A study with `experiment = "NAME"` contains settings for `experiments/NAME.py`. The settings
-determine the trials: a function and its arguments for each trial. The results of the functions
-determine the report.
+A study is a TOML file for `logicgen study`. If it contains `experiment = "NAME"`, its other keys
+are settings of the experiment in `experiments/NAME.py`. The experiment turns the settings into
+trials: a function and its arguments for each trial. It turns the results of the functions into a
+report.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ if TYPE_CHECKING:
     from logicgen.report.tables import Report
 
 Json = dict[str, Any]
-"""A tree of plain data, for JSON."""
+"""A dictionary that can be written as JSON."""
 
 Call = tuple[Callable[..., Json], Json]
-"""A function at the top level of a module and its keyword arguments, plain data."""
+"""A trial: a function at the top level of a module, and its keyword arguments."""
 
 Count = Annotated[int, Field(ge=1)]
 Seed = Annotated[int, Field(ge=0)]
@@ -44,15 +45,19 @@ S = TypeVar("S", bound=ExperimentSettings)
 
 @dataclass(frozen=True)
 class Experiment(Generic[S]):
-    """An experiment: `EXPERIMENT` of its module."""
+    """An experiment. Its module stores it as `EXPERIMENT`."""
 
     settings: type[S]  # the schema of the settings
-    trials: Callable[[S], dict[str, Call]]  # trials by name, in order
-    report: Callable[[S, dict[str, Json]], Report]  # arguments: settings, and results by trial
+    trials: Callable[[S], dict[str, Call]]  # turns settings into trials by name, in order
+    # Turns settings, and the results by name of the trial, into the report
+    report: Callable[[S, dict[str, Json]], Report]
 
 
 def open_experiment(name: str, where: str = "experiment") -> Experiment[Any]:
-    """Return the experiment called `name`; the message of a LogicgenError begins with `where`."""
+    """Import the experiment called `name`.
+
+    Raises LogicgenError if there is no such experiment; the message begins with `where`.
+    """
     names = [each.name for each in pkgutil.iter_modules(__path__) if each.name != "teachers"]
     if name not in names:
         raise LogicgenError(f"{where}: no experiment is called {name!r}; {nearest(name, names)}")

@@ -1,8 +1,10 @@
-"""Controllability: one connection is cut; exactly the sentences that need it have to vanish.
+"""Controllability: if a connection is cut, exactly the sentences that need it have to vanish.
 
-The published case is table 3 of Vigoda and Rochais (2023), section 4.4: a student of three
-sentences loses `big` -> `dog`. Then all connections of random grammars are cut, one at a time. The
-expected probabilities are computed independently of `cut`, as a sum over paths.
+A connection leads from a unit of a grammar (`productions/grammar.py`) to a unit of the next layer.
+To cut it is to remove it. A student is a grammar that an inductive Transformer learned from
+sentences. The published case is table 3 of Vigoda and Rochais (2023), section 4.4: a student of
+three sentences loses `big` -> `dog`. Then all connections of random grammars are cut, one at a
+time. The expected probabilities are computed independently of `cut`, as a sum over paths.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from logicgen.report.tables import Report
 from logicgen.training.students import Sentences
 
 Connection = tuple[int, int, int]
-"""The numbers, from 0, of a layer, of a unit of this layer, and of a unit of the layer below."""
+"""The numbers, from 0, of a layer, of a unit of this layer, and of a unit of the next layer."""
 
 # The largest permitted deviation of a probability from its expected value.
 ASKED = 1e-6
@@ -41,7 +43,10 @@ class ControlSettings(ExperimentSettings):
 def path_by_path(
     grammar: Grammar, sentences: np.ndarray, without: Connection | None = None
 ) -> np.ndarray:
-    """Return (N,) probabilities: the sum over all paths that do not use a connection."""
+    """Return the probabilities of N sentences, (N,), as sums over all paths of units.
+
+    without: a connection; leave out the paths that use it. The sums are then not normalized.
+    """
     total = np.zeros(len(sentences))
     for path in product(*map(range, map(len, grammar.units))):
         if without is not None and path[without[0] : without[0] + 2] == without[1:]:
@@ -58,12 +63,17 @@ def path_by_path(
 
 
 def check(grammar: Grammar, connection: Connection) -> Json | None:
-    """Compare a cut with its expected effect. The result is None if no sentence would be left.
+    """Cut a connection of a grammar, and compare the result with the expected probabilities.
 
+    The result is None if no sentence would be left. Otherwise it contains:
+
+    sentences: the number of sentences before the cut.
     vanished: the number of sentences with expected probability 0.
+    untouched: the number of sentences that never use the connection.
     wrong: the number of sentences that wrongly vanished or wrongly remained.
     deviation: the largest difference between a probability and its expected value.
-    proportion: the largest relative change between sentences that never use the connection.
+    proportion: the largest relative change of the ratio of the probabilities of two untouched
+        sentences.
     """
     layer, unit, chosen = connection
     units = grammar.units[layer][unit], grammar.units[layer + 1][chosen]
@@ -88,7 +98,12 @@ def check(grammar: Grammar, connection: Connection) -> Json | None:
 
 
 def published(students: int, seed: int, lesson: dict[str, Any]) -> Json:
-    """Return the probabilities of sentences before and after the cut, for each student."""
+    """Train students of the published sentences, and cut the connection `big` -> `dog` of each.
+
+    The result contains, for each student with this connection, the probabilities of four sentences
+    before and after the cut (`probabilities`), and the largest difference from an expected
+    probability (`deviations`). It also contains the grammar of the first such student (`grammar`).
+    """
     lessons = [Sentences.of(sentence_ids(SETS["three"]))] * students
     learned, _ = learn(lessons, WORDS, 2, lesson, seed)
     ids = sentence_ids(("big cat", "big dog", "small dog", "small cat"))
@@ -98,7 +113,7 @@ def published(students: int, seed: int, lesson: dict[str, Any]) -> Json:
     for student in (pruned(each, NEGLIGIBLE) for each in learned):
         try:
             connection = find_connection(student, "big", "dog")
-        except LogicgenError:  # the student has learned another grammar
+        except LogicgenError:  # the student has learned a grammar without this connection
             continue
         after = cut(student, "big", "dog")
         left = path_by_path(student, ids, connection)
@@ -114,13 +129,18 @@ def published(students: int, seed: int, lesson: dict[str, Any]) -> Json:
 
 
 def random_cuts(grammars: int, seed: int, improbable: float) -> Json:
-    """Check all cuts of random grammars with two to four layers and some weights of 0."""
+    """Check each cut of random grammars with two to four layers and some weights of 0.
+
+    improbable: weights up to this number are set to 0. Returns the results of `check` (`cuts`), and
+    the number of cuts that would leave no sentence (`refused`).
+    """
     rng = np.random.default_rng(seed)
     found = []
     for _ in range(grammars):
         width, layers, words = (int(rng.integers(2, high)) for high in (5, 5, 6))
         drawn = random_grammar(width, layers, words, rng, concentration=0.5)
-        grammar = pruned(drawn, improbable)  # now some sentences need a connection
+        # Set small weights to 0, so that some sentences have only one path.
+        grammar = pruned(drawn, improbable)
         for layer, below in enumerate(grammar.below):
             for chosen, unit in zip(*np.nonzero(below), strict=True):
                 if grammar.reach[layer][unit] == 0:
@@ -131,7 +151,7 @@ def random_cuts(grammars: int, seed: int, improbable: float) -> Json:
 
 
 def trials(settings: ControlSettings) -> dict[str, Call]:
-    """Return the published case, and all cuts of random grammars."""
+    """Return two trials: the published case, and all cuts of random grammars."""
     common = {"seed": settings.seed}
     students = {"students": settings.students, "lesson": settings.lesson.arguments()}
     grammars = settings.model_dump(include={"grammars", "improbable"})
@@ -142,7 +162,7 @@ def report(settings: ControlSettings, results: dict[str, Json]) -> Report:
     """Return the report on the cuts of connections.
 
     It contains the probabilities of sentences before and after the cut in students, the largest
-    deviations from expected probabilities, and a picture of a student's weights.
+    deviations from expected probabilities, and a picture of the weights of a student.
     """
     found, drawn = results["published"], results["random"]
     before, after = np.array(found["probabilities"]).transpose(1, 0, 2)
@@ -208,6 +228,7 @@ def _cut_rows(cuts: list[Json], deviations: list[float]) -> list[list[str]]:
 
 
 def _range(values: np.ndarray) -> str:
+    """Return the mean, the least and the largest value as text, in percent."""
     return f"{values.mean():.2%} ({values.min():.2%} to {values.max():.2%})"
 
 

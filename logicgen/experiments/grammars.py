@@ -1,4 +1,8 @@
-"""Show, cut and sample the grammar of a run, a data set or a file."""
+"""Show, cut and sample a grammar of productions (`productions/grammar.py`).
+
+The argument `run` of these functions is a grammar file, or the folder of a trained model or of a
+data set with a grammar.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +21,15 @@ from logicgen.report.grammar_page import draw_grammars, write_grammar_page
 from logicgen.report.rows import REPORT
 from logicgen.tasks.grammar_sentences import GRAMMAR
 
-# The largest number of lost sentences that are printed.
+# The largest number of sentences that `_lost` lists.
 SHOWN = 20
 
 
 def show_grammar(run: Path, out: Path | None) -> tuple[str, str]:
-    """Draw a grammar; return a text with its weights, and a text with the names of the files."""
+    """Draw a grammar; return a text with its weights, and a text with the names of the files.
+
+    out: the folder for the files; if it is None, the folder `run`, or the current folder.
+    """
     grammar, _ = load_grammar(run)
     folder = out or (run if run.is_dir() else Path("."))
     prepare_folder(folder)
@@ -32,9 +39,10 @@ def show_grammar(run: Path, out: Path | None) -> tuple[str, str]:
 
 
 def cut_grammar(run: Path, above: str, below: str, out: Path | None) -> tuple[list[str], str]:
-    """Write a grammar without a connection; return lines about lost sentences, and the file.
+    """Remove the connection from unit `above` to unit `below`, and write the remaining grammar.
 
-    The second text is empty if the grammar has too many sentences to list.
+    Returns lines about the sentences that lose most of their probability, and a text with the name
+    of the file. The text is empty if the grammar has too many sentences to list.
     """
     whole, least = load_grammar(run)
     grammar = pruned(whole, least) if least else whole
@@ -53,13 +61,13 @@ def cut_grammar(run: Path, above: str, below: str, out: Path | None) -> tuple[li
     lines = [f"cut: a connection of {weight:.1%} of all sentences"]
     try:
         lines += _lost(grammar, left)
-    except LogicgenError:  # too many to list
+    except LogicgenError:  # the grammar has too many sentences to list
         return lines, ""
     return lines, f"grammar without the connection: {folder / GRAMMAR}"
 
 
 def _check_free(folder: Path, run: Path) -> None:
-    """Raise LogicgenError if a cut would replace its own input, or files that no cut wrote."""
+    """Raise LogicgenError if `folder` contains the grammar to cut, or files that no cut wrote."""
     mine = {GRAMMAR, REPORT, "cut.png", "cut.svg", "weights.png", "weights.svg"}
     held = [each.name for each in folder.iterdir() if each.name not in mine and each.is_file()]
     if (folder / GRAMMAR).resolve() in (run.resolve(), (run / GRAMMAR).resolve()):
@@ -69,7 +77,10 @@ def _check_free(folder: Path, run: Path) -> None:
 
 
 def _lost(grammar: Grammar, left: Grammar) -> list[str]:
-    """Return the sentences that have lost more than half of their share."""
+    """Return a line for each sentence that the cut deprives of more than half of its probability.
+
+    left: the grammar after the cut. Only the `SHOWN` most probable sentences are listed.
+    """
     ids, before = grammar.sentences()
     after = np.exp(left.log_probabilities(ids))
     lost = np.flatnonzero(after < before / 2)
@@ -83,7 +94,10 @@ def _lost(grammar: Grammar, left: Grammar) -> list[str]:
 
 
 def sentence_lines(run: Path, prompt: str, *, count: int, seed: int, exact: bool) -> Iterator[str]:
-    """Yield random sentences that agree with a prompt, or the most probable sentences."""
+    """Yield `count` random sentences that agree with a prompt.
+
+    exact: yield the `count` most probable sentences with their probabilities instead.
+    """
     grammar, _ = load_grammar(run)
     given = grammar.encode(prompt)
     if not exact:
@@ -101,9 +115,10 @@ def sentence_lines(run: Path, prompt: str, *, count: int, seed: int, exact: bool
 
 
 def described(grammar: Grammar) -> str:
-    """Return a text with every unit's distributions, without weights below 1%."""
+    """Return a text with the distributions of every unit, without weights below 1%."""
 
     def shares(names: tuple[str, ...], column: Any) -> str:
+        """Return names with their probabilities, the most probable first."""
         order = sorted(zip(names, column, strict=True), key=lambda pair: -pair[1])
         return ", ".join(f"{name} {share:.3f}" for name, share in order if share >= 0.01)
 

@@ -1,10 +1,11 @@
 """Identifiability: do students of a teacher's sentences find the teacher's weights?
 
-The steps follow Vigoda and Rochais (2023), section 4.3. A teacher's weights are set, and sentences
-are drawn from it. Students of the same size learn the sentences, each from its own random weights.
-The order of a student's units is arbitrary, so the units are aligned with the teacher's units
-(`productions/compare.py`). Then the weights are compared. Sentences do not determine all weights,
-so a student may find the teacher's class (`class_distance`) but not its weights.
+The steps follow Vigoda and Rochais (2023), section 4.3. The teacher is a given grammar, and
+sentences are drawn from it. The students are grammars of the same size. They learn the sentences,
+each from its own random weights. The order of the units of a student is arbitrary, so the units are
+aligned with the units of the teacher (`productions/compare.py`). Then the weights are compared.
+Sentences do not determine all weights. So a student may find the class of the teacher, which
+contains all grammars with the same probabilities of sentences, but not its weights.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from logicgen.report.grammar_page import draw_grammars
 from logicgen.report.tables import Report
 from logicgen.training.students import Sentences
 
-# A student has found the teacher if the mean total variation of its choices from the teacher's
-# choices is below this number. It has found the class if this holds for the canonical forms.
+# A student has found the teacher if their `distance` has a mean below this number. It has found the
+# class of the teacher if their `class_distance` has a mean below this number.
 FOUND = 0.05
 
 
@@ -39,13 +40,17 @@ class IdentifySettings(ExperimentSettings):
 
     teacher: str  # a recipe of the task production, or a path for `load_grammar`
     students: Count
-    sentences: Count | None = None  # for each student; default: all, with probabilities
+    # The number of sentences for each student; default: all sentences, with their probabilities
+    sentences: Count | None = None
     seed: Seed
     lesson: LessonTable
 
 
 def taught(teacher: Grammar, lessons: list[Sentences], lesson: Json, seed: int) -> list[Grammar]:
-    """Return students with the teacher's numbers of units, aligned with the teacher."""
+    """Train a student of the teacher's size for each of the lessons, and align its units.
+
+    lessons: a set of sentences for each student. lesson: the settings of the training.
+    """
     width = max(len(units) for units in teacher.units)
     if any(len(units) != width for units in teacher.units):
         raise LogicgenError(
@@ -61,12 +66,12 @@ def identify(
 ) -> Json:
     """Train students of a teacher, and return their distances to the teacher.
 
-    sentences: the number of sentences for each student; None means all sentences.
+    grammar: the teacher. sentences: the number of sentences for each student; None means all.
 
     The result contains, for each weight of the teacher, its name, its value, and the mean and the
-    standard deviation over students (`weights`). For each student, it contains the mean and the
-    largest distance (`distances`), the same for the canonical forms (`classes`), and bits of
-    divergence (`divergences`).
+    standard deviation over students (`weights`). For each student, it contains its `distance`
+    (`distances`), its `class_distance` (`classes`), and KL(teacher || student) in bits
+    (`divergences`). It also contains the mean of the weights of all students (`mean`).
     """
     teacher = Grammar.of_dict(grammar)
     rng = np.random.default_rng(seed)
@@ -105,7 +110,11 @@ def identify(
 
 
 def weights_by_name(grammar: Grammar, teacher: Grammar) -> list[tuple[str, float]]:
-    """Return all weights of units that the teacher uses, with the teacher's names and order."""
+    """Return the name and the value of each weight of a grammar, in the order of the teacher.
+
+    The units of the grammar are aligned with the teacher's units and get their names. Units that
+    the teacher never uses are left out.
+    """
     found = [
         (f"start -> {unit}", float(share))
         for unit, share in zip(teacher.units[0], grammar.start, strict=True)
@@ -130,7 +139,7 @@ def weights_by_name(grammar: Grammar, teacher: Grammar) -> list[tuple[str, float
 
 
 def trials(settings: IdentifySettings) -> dict[str, Call]:
-    """Return the only trial: all students of the teacher."""
+    """Return a single trial, which trains all students of the teacher."""
     teacher = find_teacher(settings.teacher)
     try:
         teacher.sentences()  # the divergence is a sum over all sentences
@@ -145,7 +154,7 @@ def trials(settings: IdentifySettings) -> dict[str, Call]:
 
 
 def identified(means: np.ndarray, classes: np.ndarray | None) -> tuple[int, int, int] | None:
-    """Return the numbers of students that found the teacher, only its class, and neither.
+    """Count the students that found the teacher, that found only its class, and that found neither.
 
     means: (students,) mean distances.
     classes: (students,) mean distances of canonical forms; None means not measured. In this case
@@ -159,7 +168,10 @@ def identified(means: np.ndarray, classes: np.ndarray | None) -> tuple[int, int,
 
 
 def report(settings: IdentifySettings, found: dict[str, Json]) -> Report:
-    """Return distances to the teacher, and a picture of its weights and the students' mean."""
+    """Return the report on the distances of the students to the teacher.
+
+    A picture shows the weights of the teacher and the mean weights of its students.
+    """
     (result,) = found.values()
     teacher, called = find_teacher(settings.teacher), _called(settings)
     means, largest = np.array(result["distances"]).T
@@ -198,12 +210,14 @@ def report(settings: IdentifySettings, found: dict[str, Json]) -> Report:
 
 
 def _determined(teacher: Grammar) -> str:
+    """Return a sentence about whether students can be expected to find the teacher's class."""
     if is_determined(teacher):
         return "Sentences determine the canonical form of this teacher."
     return "Sentences may not determine the canonical form of this teacher."
 
 
 def _called(settings: IdentifySettings) -> str:
+    """Return the name of the teacher, without its folder and suffix."""
     return Path(settings.teacher).stem
 
 

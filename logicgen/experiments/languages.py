@@ -1,9 +1,11 @@
-"""Languages on which counting is not enough: chosen by a rule, before any model is trained.
+"""Choice of languages on which counting is not enough, by a rule, before any model is trained.
 
-A lexinvariant model that only counts the symbols of the string itself is almost optimal on some
-languages. So random automata are drawn in order. On each automaton, the exact lexinvariant model is
-compared with the best counter (`model/ngrams.py`); the counter's smoothing is fitted to other
-strings. The first languages with a distance of at least `distance` bits are chosen.
+A lexinvariant model does not know the symbols of a string in advance (`automata/lexinvariant.py`).
+A counter is such a model that predicts the next symbol only from n-gram counts in the beginning of
+the string (`model/ngrams.py`). On some languages, a counter is almost optimal. To find other
+languages, random automata are drawn. On strings of each automaton, the exact lexinvariant model is
+compared with the best counter, whose smoothing is fitted to other strings. The first automata with
+a difference of at least `distance` bits per symbol are chosen.
 """
 
 from __future__ import annotations
@@ -61,9 +63,15 @@ def measure(
     fitted: int,
     seed: int,
 ) -> Json:
-    """Return bits per token between two positions, for the truth, the ideal and each counter.
+    """Draw an automaton, and return the mean bits per symbol of several models on its strings.
 
-    The position of a token is the number of tokens before it.
+    The models are the automaton itself (`truth`), its exact lexinvariant model (`ideal`), and each
+    counter.
+
+    draw: the seed of the automaton.
+    first, last: measure between these positions; a position is the number of symbols before it.
+    strings: the number of strings.
+    fitted: the number of other strings, to which the counters are fitted.
     """
     names = map(symbol_name, range(symbols))
     rng = np.random.default_rng(draw)
@@ -74,7 +82,10 @@ def measure(
     others, read = drawn.ids[:fitted], drawn.ids[fitted:]
 
     def bits(probabilities: np.ndarray) -> float:
-        """Return bits per token from next-token probabilities (strings, tokens, symbols)."""
+        """Return the mean bits per symbol of a model with these next-symbol probabilities.
+
+        probabilities: (strings, L, symbols), after the first 1 to L symbols of each string.
+        """
         chosen = np.take_along_axis(probabilities[:, :-1], read[:, 1:, None], 2)[..., 0]
         return float(-np.log2(chosen[:, first - 1 :]).mean())
 
@@ -98,13 +109,13 @@ def trials(settings: LanguagesSettings) -> dict[str, Call]:
 
 
 def distance(found: Json) -> float:
-    """Return the bits of the best counter minus the bits of the exact lexinvariant model."""
+    """Return how many bits per symbol the best counter needs more than the lexinvariant model."""
     best: float = min(found[name] for name in COUNTERS) - found["ideal"]
     return best
 
 
 def report(settings: LanguagesSettings, found: dict[str, Json]) -> Report:
-    """Return a table of all automata with the chosen automata marked."""
+    """Return the report: a table of all automata that marks the chosen automata."""
     far = [name for name, each in found.items() if distance(each) >= settings.distance]
     chosen = far[: settings.chosen]
     rows = [

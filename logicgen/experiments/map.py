@@ -1,10 +1,11 @@
-"""A map of where identification succeeds: over width, layers, words and number of sentences.
+"""A map of where students find their teacher, by size of the grammar and number of sentences.
 
-Teachers are random grammars. Either each word belongs to one unit of a layer, or any unit may emit
-any word. A student has the size of its teacher. For teachers of the first kind, students are
-trained with and without `crispness`. In the last column, students learn all sentences with their
-exact probabilities, as from an infinite sample. A student may miss the teacher and find its class:
-a grammar with the same probabilities of sentences.
+Teachers are random grammars (`productions/grammar.py`). In the first kind, only one unit of each
+layer may emit a word. In the second kind, any unit may emit any word. A student is a grammar of the
+same size that learns sentences of its teacher. For teachers of the first kind, students are trained
+with and without `crispness`, a term of the loss. In the last column, students learn all sentences
+with their exact probabilities, as from an infinite sample. A student may miss the weights of the
+teacher and still find its class: all grammars with the same probabilities of sentences.
 """
 
 from __future__ import annotations
@@ -28,25 +29,29 @@ KINDS = {
     "own": ("each word has one unit, without crispness", True, 0.0),
     "any": ("any unit emits any word", False, 0.0),
 }
-"""The description of a kind, whether each word belongs to one unit, and students' crispness."""
+"""For each kind of teacher and training: a description, whether only one unit of each layer may
+emit a word, and the `crispness` of the training."""
 
 SHOWN = ("width", "layers", "words", "sentences", "kind", "teachers")
+"""The arguments of a trial that are columns of map.csv."""
 
 Size = tuple[int, int, int]
+"""The numbers of units of a layer, of layers, and of different words."""
 
 
 class MapSettings(ExperimentSettings):
     """Keys of a study of this experiment."""
 
     teachers: Count  # teachers for each combination
-    sizes: list[Annotated[list[Count], Field(min_length=3, max_length=3)]]  # units, layers, words
-    sentences: list[
-        Count | Literal["all"]
-    ]  # training sentences of a student; all: with exact probabilities
-    # The parameter of teachers' Dirichlet distributions; if it is small, probabilities differ much.
+    # The size of each grammar: the numbers of units of a layer, of layers, and of words
+    sizes: list[Annotated[list[Count], Field(min_length=3, max_length=3)]]
+    # The numbers of training sentences; "all" means all sentences, with their exact probabilities
+    sentences: list[Count | Literal["all"]]
+    # The parameter of the Dirichlet distributions of teachers. If it is small, probabilities differ
+    # much.
     concentration: Annotated[float, Field(gt=0, allow_inf_nan=False)]
     seed: Seed
-    lesson: LessonTable  # all students; the kind of teacher determines `crispness`
+    lesson: LessonTable  # the training of all students; `KINDS` determines its `crispness`
 
 
 def map_point(
@@ -60,9 +65,13 @@ def map_point(
     concentration: float,
     lesson: dict[str, Any],
 ) -> Json:
-    """Return distance and divergence in bits between each teacher and its student.
+    """Train a student of each of several random teachers, and return their distances.
 
-    `classes`: the distances of the canonical forms, ignoring differences that no sentence reveals.
+    The result contains, for each teacher and its student, the mean `distance` (`distances`), the
+    mean `class_distance`, which ignores differences that no sentence reveals (`classes`), and
+    KL(teacher || student) in bits (`divergences`).
+
+    sentences: the number of sentences for a student; None means all, with exact probabilities.
     """
     rng = np.random.default_rng(seed)
     _, own_words, _ = KINDS[kind]
@@ -90,7 +99,7 @@ def trials(settings: MapSettings) -> dict[str, Call]:
         for width, layers, words in settings.sizes:
             for count in settings.sentences:
                 if words < width and own_words:
-                    continue  # there are fewer words than units
+                    continue  # there are fewer words than units, so some unit would have no word
                 found[f"{kind}-{width}-{layers}-{words}-{count}"] = (
                     map_point,
                     {
@@ -111,7 +120,7 @@ Places = dict[tuple[str, Size, int | None], Json]
 
 
 def report(settings: MapSettings, found: dict[str, Json]) -> Report:
-    """Return a table for each kind of teacher, and pictures of the shares of found teachers."""
+    """Return the report: a table for each kind of teacher, and maps of the found teachers."""
     by_place: Places = {}
     for name, (_, arguments) in trials(settings).items():
         distances, shown = found[name]["distances"], {key: arguments[key] for key in SHOWN}
@@ -157,12 +166,16 @@ def report(settings: MapSettings, found: dict[str, Json]) -> Report:
 
 
 def _cell(row: Json) -> str:
+    """Return the text of a cell of the table: shares found, median distance, median divergence."""
     shares = [f"{row[key]:.0%}" for key in ("found", "found_class") if key in row]
     return ", ".join([*shares, f"{row['distance']:.3f}", f"{row['kl_bits']:.3f}"])
 
 
 def _found_class(found: Json) -> Json:
-    """Return the share of students in their teacher's class, if it was measured."""
+    """Return the share of students in the class of their teacher, as `found_class`.
+
+    The result is empty if it was not measured.
+    """
     if found["classes"] is None:
         return {}
     nearest = np.minimum(found["classes"], found["distances"])
@@ -170,13 +183,17 @@ def _found_class(found: Json) -> Json:
 
 
 def _count(count: int | None) -> str:
+    """Return a number of sentences as text; None means all sentences."""
     return "all" if count is None else f"{count:,}"
 
 
 def _draw(
     by_place: Places, sizes: list[Size], sentences: list[int | None], share: str = "found"
 ) -> Figure:
-    """Draw a share of teachers by size and number of sentences, with a panel for each kind."""
+    """Draw a heat map of a share of teachers, by size and number of sentences, for each kind.
+
+    share: the column of map.csv to draw, `found` or `found_class`.
+    """
     figure = Figure(figsize=(13, 1.6 + 0.42 * len(sizes)), layout="constrained")
     grid = figure.subplots(1, len(KINDS), sharey=True)
     for axes, (kind, (says, _, _)) in zip(grid, KINDS.items(), strict=True):

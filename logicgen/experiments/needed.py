@@ -1,9 +1,10 @@
-"""The number of sentences that inductive and decoder-only Transformers need to come near a teacher.
+"""The number of sentences that inductive and decoder-only Transformers need to learn a teacher.
 
-Both learn the same sentences of the same random teachers. The decoder-only Transformers have more
-parameters. Their training is stopped at the smallest divergence from the teacher, which requires
-knowledge of the teacher. The inductive Transformer is measured at the end of its training. For a
-fair comparison, it is also measured after the best of several shorter trainings.
+A teacher is a random grammar. Both kinds of Transformers learn the same sentences of the same
+teachers. The measure is the divergence KL(teacher || model). The decoder-only Transformers
+(decoders) have more parameters. Their training is stopped at the smallest divergence, which
+requires knowledge of the teacher. The inductive Transformer is measured at the end of its training.
+For a fair comparison, it is also measured after the best of several shorter trainings.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ from logicgen.training.students import Sentences
 
 SIZE = {"width": 3, "layers": 3, "words": 8}
 INDUCTIVE, STOPPED = "inductive", "inductive, stopped"
-SHORTER = (20, 50, 100, 200)  # steps of the shorter trainings, for STOPPED
+SHORTER = (20, 50, 100, 200)  # the numbers of steps of the shorter trainings, for STOPPED
 REACHED = (0.5, 0.2, 0.1, 0.05)  # thresholds of the divergence, in bits
 
-RESAMPLED = 10_000
+RESAMPLED = 10_000  # the number of bootstrap samples
 
 
 class Decoder(Table):
@@ -53,8 +54,8 @@ class DecoderTraining(Table):
     steps: Count  # the largest number of steps
     batch: Count  # the largest number of sentences in a batch
     learning_rate: float = Field(gt=0, alias="rate")  # the name in records
-    look: Count  # steps between two measurements of the divergence
-    patience: Count  # steps without a new minimum after which the training stops
+    look: Count  # the number of steps between two measurements of the divergence
+    patience: Count  # stop after this number of steps without a new minimum of the divergence
 
 
 class NeededSettings(ExperimentSettings):
@@ -70,8 +71,12 @@ class NeededSettings(ExperimentSettings):
 def needed_point(
     teacher_seed: int, sentences: int, lesson: dict[str, Any], decoders: dict[str, Any]
 ) -> Json:
-    """Train each model on some sentences; return KL(teacher || model) in bits, and parameters.
+    """Train each model on the same sentences of a random teacher.
 
+    The result contains, for each model, KL(teacher || model) in bits (`bits`) and the number of
+    parameters (`parameters`).
+
+    teacher_seed: the seed of the teacher. sentences: the number of training sentences.
     decoders: the size of each decoder by name, and the settings of their training as `training`.
     """
     rng = np.random.default_rng(teacher_seed)
@@ -111,7 +116,10 @@ class DecoderLearner(Learner):
         return torch.optim.AdamW(self.module.parameters(), lr=rate, weight_decay=0.01)
 
     def batches(self, step: int) -> Iterator[Tensor]:
-        """Yield random sentences, (B, T); `step` is ignored, since trainings begin with step 0."""
+        """Yield batches of random sentences, (batch, words + 1) token ids.
+
+        `step` is ignored, since the training always begins with step 0.
+        """
         generator = torch.Generator().manual_seed(self.seed)
         size = (min(self.training.batch, len(self.learned)),)
         while True:
@@ -120,18 +128,19 @@ class DecoderLearner(Learner):
     def loss(
         self, batch: Tensor, generator: torch.Generator, measured: bool
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """Return the mean cross-entropy in nats."""
+        """Return the mean cross-entropy in nats, and no other measurements."""
         return self.module.loss(batch), {}
 
 
 class Patience:
-    """A watcher that stops a training when a measure no longer decreases.
+    """A function for the training loop that ends the training when a measure no longer decreases.
 
     Attributes:
-        measure: the measurement; less is better. It is also called before the first step.
-        every: steps between two measurements.
-        patience: steps without a new least value after which the training ends.
-        least: the least value, measured after step `at`.
+        measure: the function that returns the measure. It is first called before the first step.
+        every: the number of steps between two measurements.
+        patience: the number of steps without a new least value after which the training ends.
+        least: the least value that was measured.
+        at: the number of steps after which `least` was measured.
     """
 
     def __init__(self, measure: Callable[[], float], every: int, patience: int) -> None:
@@ -139,7 +148,7 @@ class Patience:
         self.least, self.at = measure(), 0
 
     def __call__(self, done: int, loss: Tensor) -> bool:
-        """Measure after every `every` steps; return whether to stop the training."""
+        """Return whether to stop the training after `done` steps; measure if it is time to."""
         if done % self.every:
             return False
         value = self.measure()
@@ -151,7 +160,10 @@ class Patience:
 def _decoder(
     teacher: Grammar, sample: np.ndarray, size: dict[str, Any], training: DecoderTraining, seed: int
 ) -> tuple[float, int]:
-    """Return the least divergence during training, in bits, and the number of parameters."""
+    """Train a decoder on the sentences `sample`.
+
+    Returns the least KL(teacher || decoder) during training, in bits, and the number of parameters.
+    """
     from logicgen.training.loop import run_steps
 
     ids, probabilities = teacher.sentences()
@@ -162,6 +174,7 @@ def _decoder(
         model = CausalLM(rows, CausalTransformer(**size), size["width"])
 
         def bits() -> float:
+            """Return KL(teacher || decoder) over all sentences, in bits."""
             logs = model.log_probabilities(every[:, :-1]).gather(2, every[:, 1:, None])
             each = truth.log() - logs[..., 0].double().sum(1)
             return float(truth @ each / math.log(2))
@@ -172,15 +185,16 @@ def _decoder(
 
 
 def _rows(sentences: np.ndarray) -> Tensor:
-    """Return sentences with an initial token 0."""
+    """Turn word ids (sentences, words) into token ids: add 1, and insert a 0 at the beginning."""
     return torch.from_numpy(np.insert(sentences + 1, 0, 0, axis=1))
 
 
 def reached(bits: np.ndarray, sentences: list[int], threshold: float) -> np.ndarray:
-    """Return the numbers of sentences, (K,), at which (K, N) divergences fall below a threshold.
+    """Return the number of sentences at which the divergence of each teacher reaches a threshold.
 
-    The numbers are inf if no divergence is below the threshold. Between two measurements, the
-    logarithms of sentences and of divergences are interpolated linearly.
+    bits: (teachers, numbers of sentences) divergences. The result, (teachers,), is inf if no
+    divergence of a teacher is at most `threshold`. Between two numbers of sentences, the logarithms
+    of numbers and divergences are interpolated linearly.
     """
     found = np.full(len(bits), np.inf)
     logs = np.log(sentences)
@@ -211,7 +225,7 @@ def trials(settings: NeededSettings) -> dict[str, Call]:
 
 
 def report(settings: NeededSettings, found: dict[str, Json]) -> Report:
-    """Return the number of sentences that each model needs, and a picture of the divergences."""
+    """Return the report: the sentences that each model needs, and a picture of the divergences."""
     sentences, teachers, training = settings.sentences, settings.teachers, settings.training
     models = [INDUCTIVE, STOPPED, *settings.decoders]
     shape = teachers, len(sentences)
@@ -258,11 +272,12 @@ def report(settings: NeededSettings, found: dict[str, Json]) -> Report:
 
 
 def _number(value: float) -> str:
+    """Return a number of sentences as text; inf means that more sentences are needed."""
     return f"{value:,.0f}" if np.isfinite(value) else "more"
 
 
 def _draw(bits: dict[str, np.ndarray], sentences: list[int]) -> Figure:
-    """Draw medians and quartiles over teachers."""
+    """Draw the median and the quartiles of the divergences over teachers, a line for each model."""
     figure = Figure(figsize=(6.5, 4.2), layout="constrained")
     axes = figure.add_subplot()
     for (model, values), style in zip(bits.items(), line_styles(), strict=False):

@@ -1,6 +1,7 @@
 """Learning and prompting: the published tables 1 and 2 of Vigoda and Rochais (2023), section 4.2.
 
-Students learn two or three sentences. Each student then continues a first word.
+Students are grammars that are learned from two or three sentences. Each student then completes a
+first word.
 """
 
 from __future__ import annotations
@@ -30,21 +31,22 @@ class PromptingSettings(ExperimentSettings):
 
 
 def sentence_ids(sentences: tuple[str, ...]) -> np.ndarray:
-    """Return (N, 2) ids of sentences of the published words."""
+    """Return the word ids of N sentences of two published words, (N, 2)."""
     return np.array([[WORDS.index(word) for word in each.split()] for each in sentences])
 
 
 def ask(
     sentences: list[str], students: int, generations: int, seed: int, lesson: dict[str, Any]
 ) -> Json:
-    """Return the completions of each first word.
+    """Train students of some sentences, and let them complete each first word.
 
-    `said`: the number of the first student's `generations` sentences that end in the word.
-    `mean`, `least`, `largest`: the probability of the word, over students.
+    For each first and second word, the result (`completions`) contains how many of `generations`
+    random sentences of the first student have the second word (`said`). It also contains the mean,
+    the least and the largest probability of the second word over students.
     """
     lessons = [Sentences.of(sentence_ids(tuple(sentences)))] * students
     grammars, losses = learn(lessons, WORDS, 2, lesson, seed)
-    rng = np.random.default_rng((seed, 1))  # a seed that differs from the seed of the starts
+    rng = np.random.default_rng((seed, 1))  # a seed that differs from the seed of the training
     found = {}
     for prompt in ("big", "small"):
         ids = grammars[0].encode(prompt)
@@ -75,7 +77,7 @@ def trials(settings: PromptingSettings) -> dict[str, Call]:
 
 
 def report(settings: PromptingSettings, found: dict[str, Json]) -> Report:
-    """Return a table for each set of sentences, and the weights of the first students."""
+    """Return the report: a table for each set of sentences, and a picture of learned weights."""
     tables, grammars = [], []
     for name, sentences in SETS.items():
         rows = [

@@ -1,4 +1,8 @@
-"""Teachers and students: grammars that are read, and grammars learned from sentences."""
+"""Teachers and students.
+
+A teacher is a given grammar of productions. A student is a grammar that an inductive Transformer
+learns from sentences.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,10 @@ if TYPE_CHECKING:
 
 
 def find_teacher(name: str) -> Grammar:
-    """Return the grammar of a recipe, a grammar file, a data set or a trained model."""
+    """Return the grammar of a data-set recipe, a grammar file, a data set or a trained model.
+
+    name: the name of a shipped recipe, or a path. Raises LogicgenError if there is no grammar.
+    """
     if name in recipes.names("datasets", ".toml"):
         settings = CorpusRecipe.read(name).settings(name)
         if not isinstance(settings, GrammarSentencesSettings):
@@ -40,7 +47,11 @@ def find_teacher(name: str) -> Grammar:
 
 
 def load_grammar(run: Path) -> tuple[Grammar, float]:
-    """Return the grammar of a file, a data set or a trained model, and its negligible weight."""
+    """Return the grammar of a grammar file, a data set or a trained model.
+
+    Also returns the number up to which weights of this grammar count as 0. Raises LogicgenError if
+    `run` has no grammar.
+    """
     if run.suffix == ".toml":
         return read_grammar(run), 0.0
     if os.path.isfile(run / GRAMMAR):
@@ -64,7 +75,7 @@ class LessonTable(Table):
     nudge: Annotated[Number, Field(ge=-100, le=100)] = 0.0
 
     def arguments(self, **changes: Any) -> Json:
-        """Return all keys of `Lesson`, for the argument of a trial."""
+        """Return all keys of `Lesson` as a dictionary; `changes` replaces some values."""
         from logicgen.training.students import Lesson
 
         return asdict(Lesson(**{**self.model_dump(), **changes}))
@@ -73,9 +84,10 @@ class LessonTable(Table):
 def learn(
     lessons: list[Sentences], words: tuple[str, ...], width: int, lesson: Json, seed: int
 ) -> tuple[list[Grammar], np.ndarray]:
-    """Train a student with `width` units per layer for each set of sentences.
+    """Train a student for each of `lessons`, which are sets of sentences.
 
-    The result is the students' grammars and their losses in nats.
+    width: the number of units of each layer. lesson: the keys of `Lesson`, the settings of the
+    training. Returns the grammars of the students, and their losses in nats, (students,).
     """
     from logicgen.model.inductive import as_grammar
     from logicgen.training.students import Lesson, teach
