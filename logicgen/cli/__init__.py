@@ -1,1 +1,1 @@
-"""Click commands, one file each, with no logic of their own."""
+"""The commands of `logicgen`. They read options, call `logicgen.library`, and print results."""

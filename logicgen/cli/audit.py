@@ -1,4 +1,4 @@
-"""`logicgen audit`."""
+"""The command `logicgen audit`."""
 
 from __future__ import annotations
 
@@ -78,7 +78,10 @@ def command(
 
 
 def _loaded(name: str) -> Any:
-    """Return the function of a module or a file. Raises LogicgenError if it cannot be found."""
+    """Import the function `MODULE:FUNCTION` or `FILE.py:FUNCTION`.
+
+    Raises LogicgenError if the module, the file or the function cannot be found.
+    """
     place, colon, attribute = name.rpartition(":")
     if not (colon and place and attribute):
         raise LogicgenError(f"{name}: write it as MODULE:FUNCTION or FILE.py:FUNCTION")
@@ -90,7 +93,7 @@ def _loaded(name: str) -> Any:
             module = module_from_spec(spec)
             spec.loader.exec_module(module)
         else:
-            sys.path.insert(0, "")  # as `python -m` does
+            sys.path.insert(0, "")  # also find modules in the current folder, as `python -m` does
             module = import_module(place)
     except Exception as error:
         line = f"{type(error).__name__}: {error}".partition("\n")[0]

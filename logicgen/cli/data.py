@@ -95,7 +95,9 @@ def list_(kind: str | None, html: Path | None) -> None:
             put(f"{label:<11} {text}")
         return
     console = Console()
-    with console.capture() as captured:  # rich would exit with status 1 if the output is closed
+    # Capture the text and print it with click: if the output is closed, rich would exit with
+    # status 1.
+    with console.capture() as captured:
         _print_catalog(console, kind)
     put(captured.get(), nl=False)
     if not kind:
@@ -103,7 +105,7 @@ def list_(kind: str | None, html: Path | None) -> None:
 
 
 def _print_catalog(console: Console, kind: str | None) -> None:
-    """Print a table of the tasks, recipes, studies and solvers that ship, or of one kind."""
+    """Print a table for each kind of shipped things, such as tasks, or only for `kind`."""
     from rich.table import Table
     from rich.text import Text
 
@@ -157,7 +159,7 @@ def convert(task: str, split: str, notation: Any, source: str, target: str | Non
 
 
 def _convert_notation(task: str, notation: Any, source: str, target: str | None) -> None:
-    """Print a problem in a notation, or write the lines of a file."""
+    """Print the problem `source` in a notation, or convert the lines of the file `source`."""
     if target is None and source != "-":
         put(library.convert_notation(task, source, notation))
         if note := library.reading_note(task, source):

@@ -1,4 +1,4 @@
-"""`logicgen demo`."""
+"""The command `logicgen demo`."""
 
 from __future__ import annotations
 
@@ -19,14 +19,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Part:
-    """A data set, and a model that is trained on it or ships with logicgen.
+    """A part of the demo: a data set, and a model that is trained on it or ships with logicgen.
+
+    A cell of the grid is a number of symbols and a length; the grid is the split that covers them.
 
     Attributes:
-        model: a recipe, or the name of a shipped model.
-        steps: number of training steps; None for a shipped model.
-        limit: number of examples to evaluate, over all cells.
-        per_cell: number of examples in each cell of the grid; the other splits are then empty.
-        says: description of the picture.
+        data: the name of a data-set recipe.
+        model: the name of a model recipe, or of a shipped model.
+        says: a description of the heat map.
+        steps: the number of training steps; None for a shipped model.
+        limit: the number of examples to evaluate, over all cells; None means all examples.
+        per_cell: the number of examples in each cell of the grid; the other splits are then empty.
+            None means the numbers of the recipe.
     """
 
     data: str
@@ -38,7 +42,7 @@ class Part:
 
 
 QUICK_SIZE, QUICK_STEPS, QUICK_LIMIT, VERIFIED = 500, 20, 60, 16
-# Shipped models were trained on data made with seed 0, and are tested on data made with seed 1.
+# Data for shipped models are made with seed 1, since these models were trained on data of seed 0.
 TRAINED_SEED, FRESH_SEED = 0, 1
 PARTS = [
     Part(
@@ -97,7 +101,10 @@ def command(out: Path | None, quick: bool, train: bool) -> None:
 
 
 def _run(part: Part, out: Path, quick: bool) -> dict[str, Any]:
-    """Make the data of a part, train its model if it does not ship, and return its scores."""
+    """Make the data of a part, train its model unless it is a shipped model, and score it.
+
+    quick: make small data, and train for a few steps. Returns the scores of the evaluation.
+    """
     from logicgen.data.recipe import DataRecipe
     from logicgen.library import make_data, score_answers
     from logicgen.library import train as train_model
@@ -125,7 +132,7 @@ def _run(part: Part, out: Path, quick: bool) -> dict[str, Any]:
 
 
 def _score(part: Part, summary: dict[str, Any]) -> str:
-    """Return the share of right answers in one line."""
+    """Return a line with the share of right answers on a data set."""
     scores = summary["overall"]
     line = f"{part.data}: {scores['accuracy']:.1%} of {scores['examples']:,} answers are right"
     if "verified_accuracy" not in scores:
@@ -134,7 +141,10 @@ def _score(part: Part, summary: dict[str, Any]) -> str:
 
 
 def _show_core(out: Path, error: LogicgenError) -> None:
-    """Make and solve problems without PyTorch, and print how to install the rest."""
+    """Show the part of the demo that needs no PyTorch: make problems and solve them.
+
+    error: the message that names the missing extra; it is printed last.
+    """
     from logicgen.data.opening import as_dataset
     from logicgen.library import load_dataset, make_data, shown_answers
 
@@ -151,7 +161,7 @@ def _show_core(out: Path, error: LogicgenError) -> None:
 
 
 def _grid_alone(recipe: DataRecipe, per_cell: int) -> DataRecipe:
-    """Return the recipe with the grid alone, and `per_cell` examples in each cell."""
+    """Return a recipe with `per_cell` examples in each cell of the grid, and no other examples."""
     assert recipe.grid is not None
     none = recipe.sizes.model_copy(update=dict.fromkeys(("train", "validation", "test"), 0))
     grid = recipe.grid.model_copy(update={"per_cell": per_cell})
@@ -159,7 +169,11 @@ def _grid_alone(recipe: DataRecipe, per_cell: int) -> DataRecipe:
 
 
 def _tiny(recipe: DataRecipe) -> DataRecipe:
-    """Return the recipe with a grid that exceeds the training region by at most 3 in each size."""
+    """Return the recipe with a smaller grid.
+
+    The numbers of symbols and the lengths of the grid exceed those of the training examples by at
+    most 3.
+    """
     region, grid = recipe.region, recipe.grid
     assert grid is not None
     symbols = grid.symbols[0], min(grid.symbols[1], region.symbols[1] + 3)
@@ -169,17 +183,17 @@ def _tiny(recipe: DataRecipe) -> DataRecipe:
 
 
 def _folders(out: Path, part: Part) -> tuple[Path, Path]:
-    """Return the folders of a part's data set and of its run."""
+    """Return the folder of the data set of a part, and the folder of its model."""
     return out / part.data / "data", out / part.data / part.model
 
 
 def _grid(out: Path, part: Part) -> Path:
-    """Return the folder of the scores on the grid."""
+    """Return the folder of the evaluation of a part on the grid."""
     return _folders(out, part)[1] / "grid"
 
 
 def _write_results(out: Path, parts: list[Part], results: dict[str, Any]) -> None:
-    """Write `results.json` and `results.md`, a table with the pictures below it."""
+    """Write all scores to `results.json`, and a table with heat maps to `results.md`."""
     from logicgen.files import write_text
     from logicgen.measures.comparison import COLUMNS
     from logicgen.report.tables import markdown_table, percent
@@ -210,10 +224,12 @@ def _write_results(out: Path, parts: list[Part], results: dict[str, Any]) -> Non
 
 
 def _sentences(parts: list[Part]) -> str:
+    """Return the descriptions of the heat maps as one text."""
     return " ".join(part.says for part in parts if part.says)
 
 
 def _last_lines(out: Path, parts: list[Part]) -> str:
+    """Return the lines that end the demo: where its results are, and what to try next."""
     report = (_grid(out, parts[1]) / "report.html").resolve().as_uri()
     return f"""
 {_sentences(parts)}

@@ -1,4 +1,7 @@
-"""`logicgen evaluate`, and `covariance`, `collapse` and `probe` of `logicgen measure`."""
+"""The command `logicgen evaluate`, and three commands of `logicgen measure`.
+
+The three commands are `covariance`, `collapse` and `probe`.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,11 @@ from logicgen.cli.options import REPLIES, check_no_replies, check_options
 from logicgen.cli.terminal import put, say, stage_bars
 from logicgen.errors import LogicgenError
 
-_CORPUS = ("context", "beyond")  # options that only a corpus allows
+# A corpus is a data set of texts without answers. _CORPUS lists the options that need a corpus, and
+# _BOTH the arguments for any data set. _OF_REPLIES lists the arguments that `evaluate` allows with
+# a file of replies; _RENAMED_REPLIES lists them for `covariance`. _OF_PROMPTS lists the arguments
+# that `covariance --prompts` allows.
+_CORPUS = ("context", "beyond")
 _OF_REPLIES = (
     *("run", "data", "out", "split", "workers", "timeout", "mode", "mixed_prompts"),
     *("engine", "address"),
@@ -111,7 +118,11 @@ def evaluate(run: Path, data: Path, out: Path | None, **options: Any) -> None:
 
 
 def _print_perplexity(run: Path, corpus: Any, out: Path | None, **options: Any) -> None:
-    """Measure and print the perplexity of a language model on a corpus."""
+    """Measure and print the perplexity of the language model in `run` on a corpus.
+
+    options: the options of the command `evaluate`; options that a corpus does not allow are
+    ignored.
+    """
     reading = {name: options[name] for name in options if name in _CORPUS + _BOTH}
     reading |= {"split": options["split"] or "test", "limit": options["limit"] or 256}
     folder, summary = library.measure_perplexity(
@@ -123,7 +134,10 @@ def _print_perplexity(run: Path, corpus: Any, out: Path | None, **options: Any) 
 
 
 def _check_kind(data: Path, problems: bool) -> None:
-    """Raise LogicgenError for an option that the data set or the corpus does not allow."""
+    """Raise LogicgenError if an option is given that has no effect on this kind of data.
+
+    problems: whether the data are problems with answers; if not, they are a corpus.
+    """
     for parameter in opt.changed():
         name = str(parameter.name)
         if problems and name in _CORPUS:
@@ -133,7 +147,10 @@ def _check_kind(data: Path, problems: bool) -> None:
 
 
 def print_scores(summary: dict[str, Any], folder: Path) -> None:
-    """Print the scores of a summary and the paths of their figures."""
+    """Print the scores of an evaluation, and the paths of its figures and its report.
+
+    summary: the content of summary.json. folder: the folder of the evaluation.
+    """
     for line in library.score_lines(summary):
         put(line)
     for name, called in (("heatmap", "heat map"), ("symbols", "symbols"), ("lengths", "lengths")):
@@ -144,9 +161,10 @@ def print_scores(summary: dict[str, Any], folder: Path) -> None:
 def decoding_of(
     *, sample: bool = False, verified: int | None = None, votes: int | None = None, **options: Any
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the given options of beam search, and the given options of random draws.
+    """Select the options of decoding from the options of a command.
 
-    Raises LogicgenError if options of decoding contradict each other or have no effect.
+    Returns two dictionaries: the options of beam search and the options of random draws that have a
+    value. Raises LogicgenError if options of decoding contradict each other or have no effect.
     """
     search, random = opt.given(options, opt.SEARCH), opt.given(options, opt.RANDOM)
     if sample and search:

@@ -1,4 +1,7 @@
-"""`logicgen measure grammar`: show, cut and sample the grammar of an inductive Transformer."""
+"""The commands of `logicgen measure grammar`.
+
+They show, cut and sample the grammar of an inductive Transformer.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The group of all commands. The module of a command is imported when the command is called."""
+"""The group of all commands. The module of a command is imported only when the command runs."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from logicgen import __version__
 from logicgen.cli.terminal import OutputClosedError, put
 from logicgen.errors import LogicgenError
 
-# The first help line of each command, by section of the help. `logicgen --help` reads these lines
-# and therefore imports no command.
+# The first help line of each command, by section of the help. They are repeated here, so that
+# `logicgen --help` need not import the commands.
 COMMANDS = {
     "Begin": {
         "demo": "Test shipped models and train a small model, in minutes.",
@@ -52,14 +52,15 @@ MEASURES = {
     }
 }
 
-# Names that a user may try, and the command that does the job.
+# Names that are no commands but that a user may try, and the command to use instead.
 ELSEWHERE = {
     "compare": "logicgen report EVALUATION EVALUATION ... -o DIR",
     "doctor": "logicgen list environment",
     "inductive": "logicgen measure grammar",
 }
 
-# The functions of modules that hold several commands. Every other command has its own module.
+# For each module with several commands: the name of its function for each command. Every other
+# command is the function `command` of the module with its name.
 MODULES = {
     "data": {"generate": "generate", "list": "list_", "convert": "convert", "export": "export"},
     "evaluate": {name: name for name in ("evaluate", "covariance", "collapse", "probe")},
@@ -89,7 +90,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """Return the command called `name`, or None if no command has that name.
 
-        Raises LogicgenError if another command does the job of `name`.
+        Raises LogicgenError if `name` is in `ELSEWHERE`; the message names the command to use.
         """
         if ctx.parent is None and name in ELSEWHERE:
             raise LogicgenError(f"no command {name}: use {ELSEWHERE[name]}")
@@ -107,7 +108,10 @@ class LazyGroup(click.Group):
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command. Raises OutputClosedError if the reader of the output has closed it."""
+        """Run the command.
+
+        Raises OutputClosedError if the program that reads the output has closed it.
+        """
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:  # click would end the process with status 1
@@ -128,6 +132,7 @@ def measure() -> None:
 
 
 def _print_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
+    """Print the version and exit, if the option --version is given."""
     if asked and not ctx.resilient_parsing:
         from logicgen import library
 

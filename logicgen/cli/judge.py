@@ -1,4 +1,4 @@
-"""`logicgen solve` and `logicgen verify`."""
+"""The commands `logicgen solve` and `logicgen verify`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from logicgen.errors import LogicgenError, printable
 Row = dict[str, Any]
 
 FILE_SECONDS = 10.0
-"""Time limit of a DIMACS file without --timeout."""
+"""The time limit for solving a DIMACS file if --timeout is not given."""
 
 
 @click.command("solve")
@@ -147,9 +147,11 @@ def verify(
 
 
 def _verify_lines(task: str, source: str, target: str | None, **options: Any) -> None:
-    """Write the verdicts on the lines of a file.
+    """Check the answer in each line of a file, and write the verdicts.
 
-    Raises LogicgenError if lines cannot be checked, after all verdicts are written.
+    source: the file, or - for standard input. target: the file for the verdicts; None for standard
+    output. If lines cannot be checked, the function first writes all verdicts, then raises
+    LogicgenError.
     """
     rows = library.verify_lines(task, source, **options)
     if errors := run_bulk(rows, target, "verdict", "verifying")["error"]:
@@ -164,7 +166,7 @@ def _verify_lines(task: str, source: str, target: str | None, **options: Any) ->
 def _verify_one(
     task: str, problem: str, answer: str, *, solver: str | None, timeout: float | None, **_: Any
 ) -> int:
-    """Print the verdict on one answer, and return the exit status."""
+    """Print the verdict on one answer; return the exit status: 0 if it is correct, else 1."""
     if is_dimacs(problem):
         verdict, reason = library.verify_dimacs(problem, answer), ""
     else:
@@ -182,12 +184,16 @@ def _verify_one(
 
 
 def is_dimacs(name: str) -> bool:
-    """Return whether the name ends in .cnf, as no formula does."""
+    """Return whether an argument is a DIMACS file: it ends in .cnf, and no formula ends so."""
     return name.endswith(".cnf")
 
 
 def _dimacs_files(problems: tuple[str, ...], source: str | None, dimacs: bool) -> list[str]:
-    """Return the DIMACS files to solve. Raises UsageError if formulas are given as well."""
+    """Return the DIMACS files to solve; the list is empty if the problems are formulas.
+
+    source: the file of the option --in. dimacs: whether to read it as DIMACS, with any suffix.
+    Raises UsageError if both formulas and DIMACS files are given.
+    """
     if source is not None:
         return [source] if dimacs or is_dimacs(source) else []
     files = [name for name in problems if is_dimacs(name)]
@@ -197,9 +203,10 @@ def _dimacs_files(problems: tuple[str, ...], source: str | None, dimacs: bool) -
 
 
 def _solve_dimacs(files: list[str], target: str | None, workers: int, seconds: float) -> None:
-    """Write the answers to DIMACS files, and show the current file on a terminal.
+    """Solve DIMACS files, and write the answers to `target`, or to standard output.
 
-    If the command takes longer than a second, it prints the time limit.
+    On a terminal, a progress bar shows the current file. After a second, the time limit of
+    `seconds` for each file is printed.
     """
     limit = f"limit: {seconds:g} s for each file (--timeout SECONDS for another)"
     report = threading.Timer(1.0, say, [limit])
@@ -212,7 +219,7 @@ def _solve_dimacs(files: list[str], target: str | None, workers: int, seconds: f
 
 
 def _with_waiting(answers: Iterator[str], files: list[str]) -> Iterator[str]:
-    """Yield the answers. While an answer is computed, show its file and the time in a bar."""
+    """Yield the answers to the files. A progress bar shows the file that is being solved."""
     for done, file in enumerate(files):
         with progress_bars("files", transient=True) as bars:
             bars.add_task(f"solving {printable(file)}", completed=done, total=len(files))
@@ -223,7 +230,7 @@ def _with_waiting(answers: Iterator[str], files: list[str]) -> Iterator[str]:
 def _check_dimacs_options(
     task: str | None, *, solver: str | None, model: str | None = None, **_: Any
 ) -> None:
-    """Raise an error for options that do not fit DIMACS files."""
+    """Raise LogicgenError or UsageError if an option is given that DIMACS files do not allow."""
     if task not in (None, "propositional"):
         raise LogicgenError(f"a DIMACS file is a propositional problem; leave out --task {task}")
     if solver not in (None, "pysat"):
@@ -233,11 +240,13 @@ def _check_dimacs_options(
 
 
 def run_bulk(rows: Iterator[Row], target: str | None, key: str, doing: str) -> Counter[str]:
-    """Write rows as JSON lines to `target`, print the speed, and return counts.
+    """Write rows as JSON lines to `target`, and print how many there are and how fast it was.
 
-    A regular file appears under its name when it is complete.
+    If `target` is a file, it appears under its name only when it is complete.
 
-    key: the field to count values of. doing: label of the progress bar.
+    key: a field of the rows. doing: the label of the progress bar.
+
+    Returns how often each value of the field `key` occurs.
     """
     start = time.perf_counter()
     counts: Counter[str] = Counter()
@@ -264,7 +273,7 @@ def run_bulk(rows: Iterator[Row], target: str | None, key: str, doing: str) -> C
 
 
 def _write(texts: Iterable[str], target: str | None) -> None:
-    """Write texts to standard output, or to a file that appears when it is complete."""
+    """Write texts to standard output, or to a file that appears only when it is complete."""
     if is_standard_output(target):
         for text in texts:
             put(text, nl=False)
@@ -273,6 +282,7 @@ def _write(texts: Iterable[str], target: str | None) -> None:
 
 
 def _with_bar(rows: Iterator[Row], name: str) -> Iterator[Row]:
+    """Yield the rows, and count them in a progress bar with the label `name`."""
     with progress_bars("problems") as bars:
         bar = bars.add_task(name, total=None)
         for row in rows:

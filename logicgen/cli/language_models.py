@@ -1,4 +1,4 @@
-"""`logicgen complete`, and `probability` and `tightness` of `logicgen measure`."""
+"""The command `logicgen complete`, and `probability` and `tightness` of `logicgen measure`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `logicgen` program: runs a command and reports an error in one line."""
+"""The entry point of the `logicgen` program: run a command, and report an error in one line."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ INTERRUPTED = "interrupted; no half-written file is left; run the same command t
 def main() -> None:
     """Run the command line and exit with its status.
 
-    An error is printed in one line, with the place if it is in a text. The exit status is then 2.
-    After an interruption it is 128 plus the number of the signal. With LOGICGEN_TRACEBACK=1 the
-    traceback of an error is printed, too.
+    If the command fails, one line with the error is printed, and the exit status is 2. After an
+    interruption, the exit status is 128 plus the number of the signal. If the environment variable
+    LOGICGEN_TRACEBACK is set, the traceback of an error is printed, too.
     """
-    # OpenMP threads of torch spin while they wait for each other. With another program on one of
-    # two cores, spinning made training six times slower. On free cores, sleeping costs a third.
+    # By default, the OpenMP threads of PyTorch wait for each other in a busy loop. When another
+    # program used one of two cores, this made training six times slower. Threads that sleep instead
+    # make training on free cores slower by a third.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     # Ctrl-C during the imports below ends the process without a traceback.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
@@ -55,7 +56,10 @@ def main() -> None:
 
 
 def _in_a_thread(ended: threading.ExceptHookArgs) -> None:
-    """Print the error that ended a thread. The main thread reports an OSError itself."""
+    """Print the error that ended a thread.
+
+    An OSError is not printed here, since the main thread reports it.
+    """
     from logicgen.cli.terminal import say
 
     if ended.exc_value is not None and not isinstance(ended.exc_value, OSError | SystemExit):
@@ -63,7 +67,7 @@ def _in_a_thread(ended: threading.ExceptHookArgs) -> None:
 
 
 def _explained(error: BaseException) -> int:
-    """Print in one line why the command ended, and return the exit status."""
+    """Print why the command failed or was interrupted, and return the exit status."""
     import click
 
     from logicgen.cli.terminal import OutputClosedError, drop_output, say
@@ -82,11 +86,13 @@ def _explained(error: BaseException) -> int:
                 say("(put -- before a PROBLEM that begins with -)")
             return error.exit_code
         case KeyboardInterrupt() | click.Abort():
-            # Click turns KeyboardInterrupt into Abort. Training's message names how to continue.
+            # Click turns KeyboardInterrupt into Abort, with the original exception as its cause.
+            # The message of the original exception may explain how to continue.
             cause = error.__cause__ or error
             say(f"logicgen: {str(cause) or INTERRUPTED}")
             return status_of(cause)
-        case OutputClosedError() | BrokenPipeError():  # during the command, or during the flush
+        # The first error is raised while the command runs, the second when the output is flushed.
+        case OutputClosedError() | BrokenPipeError():
             drop_output()
             return 0  # a reader such as `head` needs no more output
         case _:
@@ -97,7 +103,7 @@ def _explained(error: BaseException) -> int:
 
 
 def _reason(error: BaseException) -> str:
-    """Return the reason of an error, for a person."""
+    """Return the message of an error in words for a user; explain an unexpected error."""
     from logicgen.errors import LogicgenError, reason_of
     from logicgen.extras import missing_extra
 

@@ -19,7 +19,10 @@ Option: TypeAlias = Callable[[Any], Any]
 
 
 class Number(click.FloatRange):
-    """A range of numbers without `nan`, which click's comparisons would accept."""
+    """The type of an option that takes a number in a range.
+
+    It rejects `nan`, which click's own type for ranges would accept.
+    """
 
     def convert(self, value: Any, param: Any, ctx: Any) -> float:
         """Return the number. Fails with a usage error if it is `nan` or outside the range."""
@@ -30,7 +33,7 @@ class Number(click.FloatRange):
 
 
 class PagePath(click.Path):
-    """The path of an HTML file to write."""
+    """The type of an option that takes the path of an HTML file to write."""
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         """Return the path. Fails with a usage error if its name does not end in .html or .htm."""
@@ -41,7 +44,7 @@ class PagePath(click.Path):
 
 
 class LocalPath(click.Path):
-    """The path of a file or folder of this machine."""
+    """The type of an option that takes a local path, not a URL."""
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         """Return the path. Fails with a usage error if it is a URL."""
@@ -51,7 +54,10 @@ class LocalPath(click.Path):
 
 
 def _lasting(url: str) -> str:
-    """Return a URL. Raises LogicgenError if its store is deleted when the command ends."""
+    """Check the URL of a data set, and return it unchanged.
+
+    Raises LogicgenError for a `memory:` URL, since its data are lost when the command ends.
+    """
     if url.lower().startswith("memory:"):
         raise LogicgenError(
             f"{url}: is lost when this command ends: give a folder or another store"
@@ -60,10 +66,13 @@ def _lasting(url: str) -> str:
 
 
 class DataPath(click.Path):
-    """The folder of data to read. A URL is replaced by the folder of a local copy."""
+    """The type of an option that takes a folder of data to read, or its URL.
+
+    The data at a URL are copied, and the value of the option is the folder of the local copy.
+    """
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Return the path. Raises LogicgenError if a URL holds no finished data."""
+        """Return the local path. Raises LogicgenError if there is no complete data at a URL."""
         if not is_url(value):
             return super().convert(value, param, ctx)
         from logicgen.cli.terminal import stage_bars
@@ -74,7 +83,7 @@ class DataPath(click.Path):
 
 
 class OutPath(LocalPath):
-    """The folder of data to make. A URL is kept as text."""
+    """The type of an option that takes a folder for new data, or a URL, which is kept as text."""
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         """Return the path or the URL."""
@@ -90,7 +99,7 @@ POSITIVE = Number(min=0, min_open=True)
 def integer_option(
     name: str, default: int | None = None, *, least: int = 1, **settings: Any
 ) -> Option:
-    """Return an option that takes an integer. Its help shows the default, if any is given."""
+    """Return an option that takes an integer of at least `least`; its help shows the default."""
     if default is not None:
         settings |= {"default": default, "show_default": True}
     return click.option(name, type=click.IntRange(min=least), **settings)
@@ -107,9 +116,10 @@ def data_option(text: str = "Folder of a data set, or its URL.") -> Option:
 
 
 def together(*options: Option) -> Option:
-    """Return a decorator that adds options to a command, in this order."""
+    """Return a decorator that adds several options to a command, in this order in its help."""
 
     def add(command: Any) -> Any:
+        """Add the options to a command; decorators apply from the last to the first."""
         for option in reversed(options):
             command = option(command)
         return command
@@ -118,10 +128,14 @@ def together(*options: Option) -> Option:
 
 
 def engine_options(command: Callable[..., Any]) -> Any:
-    """Add --engine and --address to a command, and run the command on that engine."""
+    """Add the options --engine and --address to a command.
+
+    The engine, which runs parallel work, is processes of this machine or a Ray cluster.
+    """
 
     @wraps(command)
     def run(*arguments: Any, engine: str, address: str | None, **options: Any) -> Any:
+        """Run the command with the chosen engine."""
         from logicgen.processes.engines import engine as using
 
         context = click.get_current_context()
@@ -196,11 +210,14 @@ SCORING = together(
 
 
 SEARCH, RANDOM = ("beams", "length_normalization"), ("temperature", "top_k", "top_p")
-"""Options of beam search and of random draws."""
+"""The names of the options of beam search, and of the options of random draws."""
 
 
 def sampling_options(draws: str) -> Option:
-    """Return the options of random draws; `draws` is the name of the draws in the help."""
+    """Return a decorator that adds the options of random draws to a command.
+
+    draws: the name of the random draws in the help.
+    """
     return together(
         click.option("--temperature", type=POSITIVE, help=f"Temperature of {draws} [1]."),
         integer_option("--top-k", metavar="K", help="Draw from the K most probable tokens."),
@@ -214,17 +231,20 @@ def sampling_options(draws: str) -> Option:
 
 
 def given(options: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """Return the options in `names` that have a value."""
+    """Return the options in `names` whose values are not None, with these values."""
     return {name: options[name] for name in names if options.get(name) is not None}
 
 
 def flag(name: str, *others: str) -> str:
-    """Return the first of several options as it is written on the command line."""
+    """Return an option as it is written on the command line, such as `--top-k` for `top_k`.
+
+    Only the first of several names is used.
+    """
     return "--" + name.replace("_", "-")
 
 
 def changed() -> list[click.Parameter]:
-    """Return the running command's arguments, and its options that differ from their defaults."""
+    """Return the arguments of the running command, and its options that differ from the default."""
     context = click.get_current_context()
     return [
         parameter
@@ -248,18 +268,24 @@ REPLIES = together(
         help="For REPLIES: accept replies to different prompt versions in one file.",
     ),
 )
-"""Options that only a file of replies allows."""
+"""The options that need a file of replies: answers of another model."""
 
 
 def check_options(allowed: Collection[str], why: str) -> None:
-    """Raise LogicgenError if an option is given that is not allowed; `why` is the reason."""
+    """Raise LogicgenError if an option is given that is not in `allowed`.
+
+    why: the reason why other options are not allowed, for the message.
+    """
     for parameter in changed():
         if (name := str(parameter.name)) not in allowed:
             raise LogicgenError(f"{flag(name)}: {why}; leave it out")
 
 
 def check_no_replies(run: Path) -> None:
-    """Raise LogicgenError if an option for replies is given, or if a file of replies is missing."""
+    """Raise LogicgenError if `run` is a missing file of replies, or if an option needs such a file.
+
+    A file of replies contains answers of another model.
+    """
     if run.suffix in SUFFIXES and not exists(run):
         raise LogicgenError(f"{run}: no such file of replies")
     for parameter in changed():

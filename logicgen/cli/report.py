@@ -1,4 +1,4 @@
-"""`logicgen report`."""
+"""The command `logicgen report`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from logicgen.cli.terminal import put, say, stage_bars
 def _checked_folders(
     context: click.Context, parameter: click.Parameter, given: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Return the given folders. Fails with a usage error if a URL is among several folders."""
+    """Return the given folders, as a callback of click.
+
+    If there are several folders and one is a URL, fail with a usage error.
+    """
     if len(given) > 1:
         for folder in given:
             opt.PATH.convert(folder, parameter, context)
@@ -24,7 +27,11 @@ def _checked_folders(
 def _checked_out(
     context: click.Context, parameter: click.Parameter, given: str | None
 ) -> Path | None:
-    """Return the page to write for one folder, or the folder to write into for several."""
+    """Return the value of --out, as a callback of click.
+
+    For a single folder, it is the path of the page to write, or None. For several folders, it is
+    the folder to write into; if it is missing, fail with a usage error.
+    """
     several = len(context.params["folders"]) > 1
     if given is not None:
         kind = opt.PATH if several else opt.PAGE
@@ -39,7 +46,7 @@ def _checked_out(
     "folders",
     nargs=-1,
     required=True,
-    is_eager=True,  # --out is a page for one folder, and a folder for several
+    is_eager=True,  # read before --out: the meaning of --out depends on the number of folders
     callback=_checked_folders,
     metavar="EVALUATION|DATA ...",
 )

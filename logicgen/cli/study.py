@@ -1,4 +1,4 @@
-"""`logicgen study`."""
+"""The command `logicgen study`."""
 
 from __future__ import annotations
 
@@ -52,11 +52,16 @@ def command(
 
 @contextmanager
 def _trial_bar(name: str, total: int, done: int) -> Iterator[tuple[Callable[..., None], Any]]:
-    """Yield a function that advances the progress bar, and a function that prints above the bar."""
+    """Show a progress bar for the trials of the study `name`.
+
+    total, done: the numbers of all trials, and of trials that an earlier command has finished.
+    Yields a function that advances the bar, and a function that prints a line above the bar.
+    """
     with progress_bars("trials") as bars:
         bar = bars.add_task(name, total=total, completed=done)
 
         def advance(text: str = name) -> None:
+            """Count a finished trial; `text` becomes the label of the bar."""
             bars.advance(bar)
             if text != name:
                 bars.update(bar, description=text)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class OutputClosedError(Exception):
-    """The reader of the output has closed it, as `head` does."""
+    """The program that reads the output has closed it, as `head` does after some lines."""
 
 
 def say(text: str) -> None:
@@ -33,14 +33,14 @@ def put(text: str, nl: bool = True) -> None:
 
 
 def is_standard_output(target: str | None) -> bool:
-    """Return whether the target is standard output, which other programs may write to as well."""
+    """Return whether the path `target`, or its absence, means standard output."""
     return target in (None, "-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 
 
 def read_text() -> str:
-    """Return standard input without the line break at its end.
+    """Return the text of standard input without the line break at its end.
 
-    Raises LogicgenError if it is not UTF-8.
+    Raises LogicgenError if the input is not UTF-8.
     """
     try:
         text = sys.stdin.buffer.read().decode("utf-8")
@@ -51,14 +51,16 @@ def read_text() -> str:
 
 
 def open_streams() -> None:
-    """Replace standard streams that were closed (`>&-`) by the null device.
+    """Replace standard streams that the shell has closed (`>&-`) by the null device.
 
-    Otherwise the next file to be opened gets their descriptor, and messages are written into it.
-    Reading a closed input and writing to a closed output still fail. Messages are dropped.
+    Otherwise the next file that is opened gets the descriptor of such a stream, and messages are
+    written into this file. Reading a closed input and writing to a closed output still fail.
+    Messages to a closed standard error are lost.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is not None:
             continue
+        # Open standard input for writing and standard output for reading, so that their use fails.
         how = os.O_RDONLY if name == "stdout" else os.O_WRONLY
         nothing = os.open(os.devnull, how)
         if nothing != number:
@@ -66,18 +68,22 @@ def open_streams() -> None:
             os.close(nothing)
         mode = "r" if name == "stdin" else "w"
         setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115
-    # An encoding such as latin-1 lacks characters of formulas. They are written as `\u25a1`.
+    # An encoding such as latin-1 lacks some characters of formulas. Write these as escapes, such as
+    # `\u25a1`.
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def flush_output() -> None:
-    """Flush standard output. Raises OSError if that fails, such as on a full disk."""
+    """Flush standard output. Raises OSError if that fails, for example if the disk is full."""
     sys.stdout.flush()
 
 
 def drop_output() -> None:
-    """Discard unwritten output, because Python would fail again to write it at exit."""
+    """Discard the output that is not yet written.
+
+    Otherwise Python would try to write it again at exit, and fail again.
+    """
     nothing = os.open(os.devnull, os.O_WRONLY)
     with suppress(OSError):  # standard output may have no descriptor
         os.dup2(nothing, sys.stdout.fileno())
@@ -86,9 +92,9 @@ def drop_output() -> None:
 
 @contextmanager
 def progress_bars(unit: str, transient: bool = False) -> Iterator[Progress]:
-    """Yield progress bars that count `unit`, with the time taken and the time left.
+    """Show progress bars with the time taken and the time left, and yield them.
 
-    transient: remove the bars at the end.
+    unit: the name of the counted things, such as "files". transient: remove the bars at the end.
     """
     from rich.console import Console
     from rich.progress import (
@@ -115,15 +121,17 @@ def progress_bars(unit: str, transient: bool = False) -> Iterator[Progress]:
 
 @contextmanager
 def stage_bars(unit: str, prefix: str = "") -> Iterator[Callable[[str, int, int], None]]:
-    """Yield a function of (stage, done, total) that shows a progress bar for each stage.
+    """Yield a function of (stage, done, total) that shows a progress bar for each stage of a job.
 
-    prefix: text before the name of the stage.
+    unit: the name of the counted things, such as "files". prefix: text before the name of a stage.
     """
     bars: Progress | None = None
     tasks: dict[str, TaskID] = {}
-    with ExitStack() as shown:  # the display starts at the first call: it would leave an empty line
+    # Show the bars at the first call of the function: bars without a stage leave an empty line.
+    with ExitStack() as shown:
 
         def progress(stage: str, done: int, total: int) -> None:
+            """Show that `done` of `total` things of a stage are done."""
             nonlocal bars
             bars = bars or shown.enter_context(progress_bars(unit))
             if stage not in tasks:

@@ -1,4 +1,4 @@
-"""`logicgen train`."""
+"""The command `logicgen train`."""
 
 from __future__ import annotations
 
