@@ -83,7 +83,8 @@ class Automaton:
     ) -> Automaton:
         """Make an automaton from dense arrays of weights, for n states and k symbols.
 
-        initial, final: (n,). transitions: (k, n, n), with axes symbol, source and target.
+        initial, final: (n,).
+        transitions: (k, n, n), with axes symbol, source and target.
         states: the names of the states; 0, 1, ... if not given.
         """
         table = np.asarray(transitions, dtype=np.float64)

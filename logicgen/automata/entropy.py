@@ -115,7 +115,8 @@ def _closure(start: csr_array, ahead: list[csr_array], back: list[csr_array]) ->
     """Return all pairs of states that two paths over the same symbols reach from `start`.
 
     A set of pairs is an (n, n) matrix with 1 for each pair.
-    ahead: an (n, n) matrix of 0 and 1 for each symbol. back: the transposed matrices.
+    ahead: an (n, n) matrix of 0 and 1 for each symbol.
+    back: the transposed matrices.
     """
     found = frontier = start
     while frontier.nnz:

@@ -28,7 +28,8 @@ def random_automaton(
     initial state is 0, and all states are accessible. The arguments and the state of `rng`
     determine it. Raises LogicgenError if an argument is out of range.
 
-    states: the number of states. length: above 0, met up to rounding.
+    states: the number of states.
+    length: above 0, met up to rounding.
     branching: the number of target states for each state and symbol. With 1 the automaton is
     deterministic; with more it is, in general, ambiguous.
     concentration: the parameter of the Dirichlet distribution of each state's transitions. If it is

@@ -49,7 +49,8 @@ DENSE = 100
 class ForwardVectors:
     """Forward vectors (m, P, n) for m strings, P partial permutations and n states.
 
-    count: the number of strings. most: the largest number of partial permutations, for buffers.
+    count: the number of strings.
+    most: the largest number of partial permutations, for buffers.
     """
 
     def __init__(self, model: Automaton, count: int, most: int) -> None:
@@ -87,8 +88,8 @@ class ForwardVectors:
     def read_seen(self, read: np.ndarray, seen: int) -> None:
         """Read a symbol that occurred before, in the first m strings.
 
-        read: (m,) the number of the symbol in each string. seen: the number of different symbols
-        that have been read.
+        read: (m,) the number of the symbol in each string.
+        seen: the number of different symbols that have been read.
 
         Each vector is multiplied by the matrix of the image of the symbol. Vectors are sorted by
         this image, multiplied in k blocks of equal size, and sorted back.
@@ -113,8 +114,10 @@ class ForwardVectors:
     def rescale(self, scale: np.ndarray) -> np.ndarray:
         """Divide each vector by its sum, and add the logarithm of the sum to `scale`, in place.
 
-        scale: (m, P). Returns (m,) bool: whether the entries of some vector of the string differ so
-        much that its smallest entry may underflow.
+        scale: (m, P).
+
+        Returns (m,) bool: whether the entries of some vector of the string differ so much that its
+        smallest entry may underflow.
         """
         sums = self.vectors.sum(axis=2)
         scale += np.log(sums)
@@ -363,7 +366,9 @@ def _by_string_symbol(joint: np.ndarray, seen: int, order: np.ndarray) -> np.nda
 def _numbers(model: Automaton, kind: type[ForwardStates | ForwardVectors], ways: int) -> int:
     """Return the count of numbers in the forward vectors of a string under all renamings.
 
-    ways: the number of renamings. Raises LogicgenError if the count is above MOST.
+    ways: the number of renamings.
+
+    Raises LogicgenError if the count is above MOST.
     """
     numbers = ways * kind.size(model)
     if numbers > MOST:
@@ -380,8 +385,8 @@ def _all_prefixes(
 ) -> Iterator[_Prefixes]:
     """Yield each prefix of each string once, many at a time; the next yield overwrites the arrays.
 
-    ids, first: from `canonical`. delicate: (S,) bool; set, in place, for strings whose vectors
-    may underflow.
+    ids, first: from `canonical`.
+    delicate: (S,) bool; set, in place, for strings whose vectors may underflow.
     """
     k = len(model.symbols)
     kind = ForwardStates if model.is_deterministic else ForwardVectors

@@ -103,7 +103,9 @@ def command(out: Path | None, quick: bool, train: bool) -> None:
 def _run(part: Part, out: Path, quick: bool) -> dict[str, Any]:
     """Make the data of a part, train its model unless it is a shipped model, and score it.
 
-    quick: make small data, and train for a few steps. Returns the scores of the evaluation.
+    quick: make small data, and train for a few steps.
+
+    Returns the scores of the evaluation.
     """
     from logicgen.data.recipe import DataRecipe
     from logicgen.library import make_data, score_answers

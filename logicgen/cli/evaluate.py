@@ -149,7 +149,8 @@ def _check_kind(data: Path, problems: bool) -> None:
 def print_scores(summary: dict[str, Any], folder: Path) -> None:
     """Print the scores of an evaluation, and the paths of its figures and its report.
 
-    summary: the content of summary.json. folder: the folder of the evaluation.
+    summary: the content of summary.json.
+    folder: the folder of the evaluation.
     """
     for line in library.score_lines(summary):
         put(line)

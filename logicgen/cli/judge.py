@@ -149,9 +149,10 @@ def verify(
 def _verify_lines(task: str, source: str, target: str | None, **options: Any) -> None:
     """Check the answer in each line of a file, and write the verdicts.
 
-    source: the file, or - for standard input. target: the file for the verdicts; None for standard
-    output. If lines cannot be checked, the function first writes all verdicts, then raises
-    LogicgenError.
+    source: the file, or - for standard input.
+    target: the file for the verdicts; None for standard output.
+
+    If lines cannot be checked, the function first writes all verdicts, then raises LogicgenError.
     """
     rows = library.verify_lines(task, source, **options)
     if errors := run_bulk(rows, target, "verdict", "verifying")["error"]:
@@ -191,7 +192,9 @@ def is_dimacs(name: str) -> bool:
 def _dimacs_files(problems: tuple[str, ...], source: str | None, dimacs: bool) -> list[str]:
     """Return the DIMACS files to solve; the list is empty if the problems are formulas.
 
-    source: the file of the option --in. dimacs: whether to read it as DIMACS, with any suffix.
+    source: the file of the option --in.
+    dimacs: whether to read it as DIMACS, with any suffix.
+
     Raises UsageError if both formulas and DIMACS files are given.
     """
     if source is not None:
@@ -244,7 +247,8 @@ def run_bulk(rows: Iterator[Row], target: str | None, key: str, doing: str) -> C
 
     If `target` is a file, it appears under its name only when it is complete.
 
-    key: a field of the rows. doing: the label of the progress bar.
+    key: a field of the rows.
+    doing: the label of the progress bar.
 
     Returns how often each value of the field `key` occurs.
     """

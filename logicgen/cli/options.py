@@ -231,7 +231,7 @@ def sampling_options(draws: str) -> Option:
 
 
 def given(options: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """Return the options in `names` whose values are not None, with these values."""
+    """Return the options in `names` that have a value, without the options that are None."""
     return {name: options[name] for name in names if options.get(name) is not None}
 
 

@@ -94,7 +94,8 @@ def drop_output() -> None:
 def progress_bars(unit: str, transient: bool = False) -> Iterator[Progress]:
     """Show progress bars with the time taken and the time left, and yield them.
 
-    unit: the name of the counted things, such as "files". transient: remove the bars at the end.
+    unit: the name of the counted things, such as "files".
+    transient: remove the bars at the end.
     """
     from rich.console import Console
     from rich.progress import (
@@ -123,7 +124,8 @@ def progress_bars(unit: str, transient: bool = False) -> Iterator[Progress]:
 def stage_bars(unit: str, prefix: str = "") -> Iterator[Callable[[str, int, int], None]]:
     """Yield a function of (stage, done, total) that shows a progress bar for each stage of a job.
 
-    unit: the name of the counted things, such as "files". prefix: text before the name of a stage.
+    unit: the name of the counted things, such as "files".
+    prefix: text before the name of a stage.
     """
     bars: Progress | None = None
     tasks: dict[str, TaskID] = {}

@@ -131,8 +131,10 @@ def published(students: int, seed: int, lesson: dict[str, Any]) -> Json:
 def random_cuts(grammars: int, seed: int, improbable: float) -> Json:
     """Check each cut of random grammars with two to four layers and some weights of 0.
 
-    improbable: weights up to this number are set to 0. Returns the results of `check` (`cuts`), and
-    the number of cuts that would leave no sentence (`refused`).
+    improbable: weights up to this number are set to 0.
+
+    Returns the results of `check` (`cuts`), and the number of cuts that would leave no sentence
+    (`refused`).
     """
     rng = np.random.default_rng(seed)
     found = []

@@ -49,7 +49,8 @@ class IdentifySettings(ExperimentSettings):
 def taught(teacher: Grammar, lessons: list[Sentences], lesson: Json, seed: int) -> list[Grammar]:
     """Train a student of the teacher's size for each of the lessons, and align its units.
 
-    lessons: a set of sentences for each student. lesson: the settings of the training.
+    lessons: a set of sentences for each student.
+    lesson: the settings of the training.
     """
     width = max(len(units) for units in teacher.units)
     if any(len(units) != width for units in teacher.units):
@@ -66,7 +67,8 @@ def identify(
 ) -> Json:
     """Train students of a teacher, and return their distances to the teacher.
 
-    grammar: the teacher. sentences: the number of sentences for each student; None means all.
+    grammar: the teacher.
+    sentences: the number of sentences for each student; None means all.
 
     The result contains, for each weight of the teacher, its name, its value, and the mean and the
     standard deviation over students (`weights`). For each student, it contains its `distance`

@@ -76,7 +76,8 @@ def needed_point(
     The result contains, for each model, KL(teacher || model) in bits (`bits`) and the number of
     parameters (`parameters`).
 
-    teacher_seed: the seed of the teacher. sentences: the number of training sentences.
+    teacher_seed: the seed of the teacher.
+    sentences: the number of training sentences.
     decoders: the size of each decoder by name, and the settings of their training as `training`.
     """
     rng = np.random.default_rng(teacher_seed)

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 def find_teacher(name: str) -> Grammar:
     """Return the grammar of a data-set recipe, a grammar file, a data set or a trained model.
 
-    name: the name of a shipped recipe, or a path. Raises LogicgenError if there is no grammar.
+    name: the name of a shipped recipe, or a path.
+
+    Raises LogicgenError if there is no grammar.
     """
     if name in recipes.names("datasets", ".toml"):
         settings = CorpusRecipe.read(name).settings(name)
@@ -86,8 +88,10 @@ def learn(
 ) -> tuple[list[Grammar], np.ndarray]:
     """Train a student for each of `lessons`, which are sets of sentences.
 
-    width: the number of units of each layer. lesson: the keys of `Lesson`, the settings of the
-    training. Returns the grammars of the students, and their losses in nats, (students,).
+    width: the number of units of each layer.
+    lesson: the keys of `Lesson`, the settings of the training.
+
+    Returns the grammars of the students, and their losses in nats, (students,).
     """
     from logicgen.model.inductive import as_grammar
     from logicgen.training.students import Lesson, teach

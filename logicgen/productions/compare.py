@@ -112,8 +112,10 @@ def distance(student: Grammar, teacher: Grammar, named: Container[int] = ()) -> 
 def _pairwise(mine: np.ndarray, yours: np.ndarray, reach: np.ndarray) -> np.ndarray:
     """Compare each unit of a teacher with each unit of a student: (teacher units, student units).
 
-    yours, mine: distributions of the teacher's and the student's units, in columns. The result is
-    the total variation, times `reach`, the probability that the teacher uses the unit.
+    yours, mine: distributions of the teacher's and the student's units, in columns.
+
+    The result is the total variation, times `reach`, the probability that the teacher uses the
+    unit.
     """
     distances = np.abs(yours.T[:, None] - mine.T[None]).sum(axis=-1)
     return np.asarray(distances / 2 * reach[:, None])
@@ -284,10 +286,12 @@ def _with_one_end(grammar: Grammar) -> Grammar:
 def _read(weights: np.ndarray, said: np.ndarray) -> np.ndarray:
     """Extend each of N beginnings of sentences by each word; return the weights of units.
 
-    weights: (units, N) weight of a beginning that leads to a unit. said: (words, units) p(word |
-    unit). The result, with a column for each beginning and word, is reduced to at most as many
-    columns as units. The reduced array has the same products of rows. Norms and ranks depend only
-    on these products.
+    weights: (units, N) weight of a beginning that leads to a unit.
+    said: (words, units) p(word | unit).
+
+    The result, with a column for each beginning and word, is reduced to at most as many columns as
+    units. The reduced array has the same products of rows. Norms and ranks depend only on these
+    products.
     """
     each = (said.T[:, :, None] * weights[:, None]).reshape(len(weights), -1)  # (units, words * N)
     return np.asarray(np.linalg.qr(each.T, mode="r")).T

@@ -123,8 +123,9 @@ class Grammar:
     ) -> np.ndarray:
         """Check distributions, one in each column; return them as a copy, normalized.
 
-        places: the name of each column, for messages. reached: for each column, whether its unit is
-        ever active; the column may be all zeros if it is not.
+        places: the name of each column, for messages.
+        reached: for each column, whether its unit is ever active; the column may be all zeros if it
+        is not.
         """
         array = np.array(given, dtype=np.float64)
         if array.shape != shape:
@@ -235,8 +236,9 @@ class Grammar:
     def agree(self, sentences: np.ndarray, prompt: np.ndarray) -> np.ndarray:
         """Return whether each of N sentences begins with a prompt, (N,) bool.
 
-        sentences: (N, P) word ids. prompt: (L,) word ids. `NOTHING` in the prompt agrees with any
-        word; if a known word follows it, it does not agree with `<end>`.
+        sentences: (N, P) word ids.
+        prompt: (L,) word ids. `NOTHING` in the prompt agrees with any word; if a known word follows
+        it, it does not agree with `<end>`.
         """
         given = self._padded(prompt[None])
         words = (given == _WORD) & (sentences != self.end)
@@ -303,9 +305,10 @@ class Grammar:
     def next_word(self, sentences: np.ndarray) -> np.ndarray:
         """Return the distribution of the next word after each of N beginnings of sentences, (N, T).
 
-        sentences: (N, L) word ids of the beginnings; `NOTHING` stands for any word but `<end>`. The
-        result is nan after a beginning of probability 0. After `<end>`, the next word is `<end>`.
-        Raises LogicgenError if L is not less than P.
+        sentences: (N, L) word ids of the beginnings; `NOTHING` stands for any word but `<end>`.
+
+        The result is nan after a beginning of probability 0. After `<end>`, the next word is
+        `<end>`. Raises LogicgenError if L is not less than P.
         """
         sentences = np.asarray(sentences)
         layer = sentences.shape[1]
@@ -356,7 +359,9 @@ class Grammar:
         """Draw random sentences that begin with a prompt; return word ids (count, P).
 
         prompt: (L,) word ids, which may contain `NOTHING` for any word (see `agree`). After an
-        `<end>`, all ids are `<end>`. Raises LogicgenError if no sentence agrees with the prompt.
+        `<end>`, all ids are `<end>`.
+
+        Raises LogicgenError if no sentence agrees with the prompt.
         """
         given = np.zeros(0, dtype=np.int64) if prompt is None else prompt
         known = self.messages(given[None])

@@ -50,7 +50,9 @@ def read_grammar(path: Path | str) -> Grammar:
 def make_grammar(tables: dict[str, Any], path: str) -> Grammar:
     """Make a grammar from the tables of a TOML file.
 
-    path: the name of the file in messages. Raises the errors of `read_grammar`.
+    path: the name of the file in messages.
+
+    Raises the errors of `read_grammar`.
     """
     file = validate(_GrammarFile, tables, path)
     layers = _with_end(file.layer)
@@ -96,7 +98,8 @@ def _check_layers(file: _GrammarFile, layers: list[dict[str, _UnitTable]], path:
 def _check_unit(name: str, unit: _UnitTable, at: str, layer: int, is_last: bool, own: bool) -> None:
     """Raise LogicgenError if a unit is not permitted in its layer.
 
-    at: the file and the layer, for messages. layer: the number of the layer, from 1.
+    at: the file and the layer, for messages.
+    layer: the number of the layer, from 1.
     own: whether the file contains the unit; if not, `_with_end` added it.
     """
     if name.split() != [name] or ":" in name:
@@ -141,7 +144,9 @@ def _columns(
 ) -> np.ndarray:
     """Return the distribution of each unit of a layer over `names`, (names, units).
 
-    key: `tokens` or `below`. what: the kind of names, for messages. at: the place, for messages.
+    key: `tokens` or `below`.
+    what: the kind of names, for messages.
+    at: the place, for messages.
     """
     shares = {name: getattr(unit, key) or {} for name, unit in units.items()}
     each = [_column(shares[name], names, what, f"{at}: unit {name}") for name in units]

@@ -107,8 +107,10 @@ def _arcs(
 ) -> list[tuple[str, str, str, float]]:
     """Return the transitions from the units of a layer to the units of the next layer.
 
-    names: the names of the states of each layer. layer: its number, from 0. said: (words, units)
-    word probabilities. below: (units of the next layer, units) probabilities.
+    names: the names of the states of each layer.
+    layer: its number, from 0.
+    said: (words, units) word probabilities.
+    below: (units of the next layer, units) probabilities.
     """
     return [
         (unit, word, to, float(said[place, number] * share))
