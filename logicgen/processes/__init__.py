@@ -1,1 +1,1 @@
-"""Work in processes that can be killed, on this machine or on a cluster."""
+"""Run functions in worker processes that can be killed, on this machine or on a Ray cluster."""

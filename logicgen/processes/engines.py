@@ -1,10 +1,10 @@
-"""Choose the engine of the work: worker processes on this machine, or a Ray cluster.
+"""Choose the engine that runs worker processes: this machine, or a Ray cluster.
 
     with engine("ray", "10.0.0.1:6379"):
         generate(recipe, folder, name="mine")
 
-Inside the `with` block, `open_pool` returns a pool of that engine. The results and their order do
-not depend on the engine.
+Inside the `with` block, `open_pool` returns a pool whose workers run on that engine. The results
+and their order do not depend on the engine.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def open_pool(
     count: int = 1,
     memory: int | None = None,
 ) -> AnyPool:
-    """Return a pool of the current engine. The arguments are the same as for `Pool`.
+    """Return a pool whose workers run on the current engine. The arguments are those of `Pool`.
 
-    count: number of local worker processes.
+    count: largest number of worker processes on this machine. A cluster uses all its CPUs.
     """
     if (there := cluster()) is not None:
         return there.pool(setup, arguments, memory)
@@ -76,7 +76,7 @@ def cluster() -> RayCluster | None:
 
 
 def shared(folder: Path) -> Path:
-    """Return the path of a folder that is valid for all workers.
+    """Return a path that leads to the folder on every machine that runs workers.
 
     Raises LogicgenError if a machine of the cluster cannot read the folder.
     """

@@ -1,4 +1,4 @@
-"""Helper processes: Python without the caller's main module, working folder or signals."""
+"""Helper processes: a new Python that ignores the caller's script, working folder and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def start_helper(
 
     The process uses the import path of this process. It does not import the script that this
     process runs. A file in the working folder cannot replace a module (option -P of Python). The
-    process has its own session, so Ctrl-C does not reach it: its starter must end it.
+    process has its own session, so Ctrl-C does not reach it. The caller must end it.
 
     environment: additional environment variables.
-    files: descriptors that the process inherits under the same numbers.
-    tied: end the process when the thread that starts it ends (Linux). If not given, a process is
-        tied if the main thread starts it. An untied process ends when its standard
-        input ends, if it reads that.
+    files: file descriptors that the process inherits under the same numbers.
+    tied: whether Linux kills the process when the thread that calls this function ends. The default
+        is True in the main thread, else False. If False, a process that reads its standard input
+        ends at the end of that input.
     pipes: stdin, stdout, stderr, text and so on, as in `subprocess.Popen`.
     """
     module, _, name = function.partition(":")
@@ -40,10 +40,10 @@ def start_helper(
     path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
     variables = {**os.environ, **(environment or {}), "PYTHONPATH": path}
     variables.pop(_DIE_WITH_PARENT, None)
-    # Linux ties the child to the thread that starts it. A thread may end before its process.
+    # Linux kills the child when the thread that started it ends, even if its process continues.
     if threading.current_thread() is threading.main_thread() if tied is None else tied:
         variables[_DIE_WITH_PARENT] = str(os.getpid())
-    return subprocess.Popen(  # noqa: S603 - this Python, with code of logicgen
+    return subprocess.Popen(  # noqa: S603 - the program is this Python interpreter
         [sys.executable, "-P", "-c", call],
         env=variables,
         pass_fds=files,
@@ -55,7 +55,7 @@ def start_helper(
 def die_with_parent() -> None:
     """End this helper when the process that started it ends, also inside native code (Linux).
 
-    On other systems a helper finishes its current item, and ends when its standard input ends.
+    On other systems a helper finishes its current item. It ends when its standard input ends.
     """
     parent = os.environ.pop(_DIE_WITH_PARENT, None)
     if parent is not None and sys.platform == "linux":
@@ -75,7 +75,7 @@ def die_with(parent: int) -> None:
 def private_streams() -> tuple[IO[bytes], IO[bytes]]:
     """Return copies of a helper's standard input and output for its messages.
 
-    The helper's own standard output is then standard error, and its standard input is empty. So
+    Afterwards all prints of the helper go to standard error, and its standard input is empty. So
     libraries and plugins that print or read cannot disturb the messages.
     """
     source, target = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")

@@ -4,11 +4,11 @@
         for result in pool.map(items, seconds=10):
             ...
 
-Native code does not answer signals, so a limit is enforced by killing the process that runs it. The
+Native code does not answer signals, so the pool enforces a time limit by killing the worker. The
 result of an item that exceeds a limit is a `Failure`. On Linux the killed worker is replaced by a
-copy of itself after its setup, on other systems by a new process. If a worker dies, its current
-item is tried once more; then its result is a `Failure`, too. The time of an item starts when a
-worker begins with it.
+fork that has already run `setup`, on other systems by a new process. If a worker dies, its current
+item is tried once more. If this attempt kills a worker too, the result is a `Failure`. The time of
+an item starts when a worker begins with it.
 
 A thread of the pool hands items to workers and collects results. Therefore any thread can submit
 items and wait for the futures, and a coroutine can await them with `asyncio.wrap_future`. Workers
@@ -51,31 +51,31 @@ __all__ = ["MEMORY", "Failure", "Limits", "Pool"]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-MEMORY = 1 << 30  # the default memory limit of a problem in commands, in bytes
+MEMORY = 1 << 30  # bytes: the memory limit that commands set for each problem
 
 MOST_WORKERS = 512
 
-# A worker is sent at most this number of items at once.
+# The largest number of items that are sent to a worker in one message.
 MOST_AT_ONCE = 256
 
-# If more workers than this die in a row before they begin to work, waiting items fail.
+# If more than this number of workers in a row die before they begin to work, waiting items fail.
 MOST_DEATHS = 3
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of one item: wall-clock seconds and bytes of memory. None means no limit."""
+    """The limits for one item: wall-clock seconds and bytes of memory. None means no limit."""
 
     seconds: float | None = None
     memory: int | None = None
 
 
 class Pool(Generic[Item, Result]):
-    """A function that is called in up to `count` worker processes, from any thread.
+    """Up to `count` worker processes that call a function on items. Any thread may submit items.
 
     Args:
-        setup: a function of a module that a worker can import; `setup(*arguments)` returns the
-            function that is called.
+        setup: a function of a module that a worker can import. Each worker calls
+            `setup(*arguments)` once, which returns the function to call on items.
         count: largest number of worker processes.
         memory: bytes that a worker may use. The result of an item that needs more is a `Failure`.
 
@@ -99,20 +99,20 @@ class Pool(Generic[Item, Result]):
         atexit.register(self.close)
 
     def _begin(self) -> None:
-        """Make the state that belongs to this process and does not survive a fork."""
+        """Create the lock, queue, workers and thread. A forked process has to create its own."""
         self._owner = os.getpid()
         self._lock = threading.Lock()
-        self._news = threading.Condition(self._lock)  # of results
-        self._jobs: deque[Job] = deque()  # without a worker
+        self._news = threading.Condition(self._lock)  # notified when results arrive
+        self._jobs: deque[Job] = deque()  # submitted jobs that no worker has yet
         self._workers: list[Worker] = []
         self._closed = False
         self._thread: threading.Thread | None = None
-        self._wake: tuple[int, int] | None = None  # a pipe that the thread listens to
-        self._idle = True  # whether the thread waits for jobs
-        self._size = 1  # of a chunk
-        self._deaths = 0  # in a row, before any result
-        self._works = False  # whether any worker could be set up
-        self._reason = ""  # of the last death
+        self._wake: tuple[int, int] | None = None  # a pipe; a byte in it wakes the pool's thread
+        self._idle = True  # whether a new job has to wake the thread
+        self._size = 1  # the number of jobs in a chunk
+        self._deaths = 0  # workers that died in a row without a result
+        self._works = False  # whether `setup` has succeeded in any worker
+        self._reason = ""  # why the last worker died
 
     def __enter__(self) -> Self:
         return self
@@ -121,7 +121,9 @@ class Pool(Generic[Item, Result]):
         self.close()
 
     def submit(self, item: Item, seconds: float | None = None) -> Future[Result | Failure]:
-        """Return the future of an item's result; after this many seconds it is a `Failure`.
+        """Submit an item; return the future of its result.
+
+        seconds: time limit. If the item takes longer, its result is a `Failure`.
 
         The future raises the exception of the function, or LogicgenError if no worker can start. It
         can be cancelled until a worker begins with the item. Raises RuntimeError after `close`.
@@ -131,14 +133,14 @@ class Pool(Generic[Item, Result]):
     def submit_all(
         self, items: Iterable[Item], seconds: float | None = None
     ) -> Future[list[Result | Failure]]:
-        """Return a single future of the results of several items, in order; see `submit`."""
+        """Submit several items; return a future of the list of their results, in order."""
         batch = JobBatch(map(packed, items), seconds)
         if not batch.jobs:
             batch.set_result([])
         return self._queue(batch)
 
     def _queue(self, batch: JobBatch) -> JobBatch:
-        """Put a batch to the end of the queue, and return it."""
+        """Append the jobs of a batch to the queue, and return the batch."""
         if self._owner != os.getpid():
             self._begin()
         with self._lock:
@@ -159,16 +161,16 @@ class Pool(Generic[Item, Result]):
         return batch
 
     def call(self, item: Item, seconds: float | None = None) -> Result | Failure:
-        """Return the result of an item. Ctrl-C while waiting stops the work on it."""
+        """Return the result of an item. Ctrl-C stops the wait and the work on the item."""
         (result,) = self.map([item], seconds)
         return result
 
     def map(
         self, items: Iterable[Item], seconds: float | None = None, chunk: int = 1
     ) -> Iterator[Result | Failure]:
-        """Yield results in the order of the items, at most a few chunks ahead of the consumer.
+        """Yield results in the order of the items. Only a few chunks are computed in advance.
 
-        chunk: most items to read from the source at once. Fewer are read if items are slow.
+        chunk: the largest number of items in a chunk. If items are slow, chunks are smaller.
         """
         source, running = iter(items), deque[JobBatch]()
         exhausted, room = False, 3 * self._count
@@ -188,7 +190,7 @@ class Pool(Generic[Item, Result]):
             self._drop(running)
 
     def _wait(self, job: Job) -> None:
-        """Wait for the result of a job. Raises the error of its batch."""
+        """Wait until a job has a result. If its batch failed, raise the error of the batch."""
         if job.result is UNKNOWN:
             with self._news:
                 self._news.wait_for(lambda: job.result is not UNKNOWN or job.batch.done())
@@ -196,7 +198,7 @@ class Pool(Generic[Item, Result]):
                 job.batch.result()
 
     def _drop(self, batches: Iterable[JobBatch]) -> None:
-        """Drop batches that nobody waits for. Their current workers are restarted."""
+        """Cancel batches whose results nobody needs. Workers that compute them are restarted."""
         running = [batch for batch in batches if not batch.done() and not batch.cancel()]
         for batch in running:
             batch.dropped = True
@@ -216,13 +218,13 @@ class Pool(Generic[Item, Result]):
         atexit.unregister(self.close)
 
     def _rouse(self) -> None:
-        """Wake the thread."""
+        """Wake the thread of the pool by a byte in its pipe."""
         wake = self._wake
         if wake is not None:
-            with suppress(OSError):  # it is awake already, or has ended
+            with suppress(OSError):  # a full pipe, or the thread has ended
                 os.write(wake[1], b"x")
 
-    # -- in the thread ------------------------------------------------------------------------
+    # -- methods that run in the pool's thread ---------------------------------------------
 
     def _run(self) -> None:
         assert self._wake is not None
@@ -256,7 +258,7 @@ class Pool(Generic[Item, Result]):
                 self._news.notify_all()
 
     def _start_missing(self) -> None:
-        """Start workers for the jobs that wait, as long as workers do not die at once."""
+        """Start workers for waiting jobs, unless more than `MOST_DEATHS` workers died in a row."""
         if not self._jobs:
             return
         busy = sum(bool(worker.jobs) for worker in self._workers)
@@ -270,7 +272,7 @@ class Pool(Generic[Item, Result]):
 
     def _hand_out(self) -> None:
         """Send jobs to idle workers."""
-        self._idle = True  # jobs that are submitted from here on wake the thread
+        self._idle = True  # a job that is submitted from now on wakes the thread
         for worker in self._workers:
             if worker.ready and not worker.jobs and (jobs := self._next()):
                 worker.give(jobs)
@@ -280,9 +282,10 @@ class Pool(Generic[Item, Result]):
             self._news.notify_all()
 
     def _next(self) -> list[Job]:
-        """Return a chunk of jobs with the same time limit, and leave jobs for the other workers.
+        """Remove a chunk of jobs with the same time limit from the queue, and return it.
 
-        The number of jobs and their total length are bounded.
+        A chunk is at most one worker's share of the queue. `self._size` limits its number of jobs,
+        and `FULL` its bytes.
         """
         jobs: list[Job] = []
         length = 0
@@ -298,7 +301,7 @@ class Pool(Generic[Item, Result]):
         return jobs
 
     def _collect(self, worker: Worker) -> None:
-        """Read the messages of a worker."""
+        """Read the messages of a worker: store its results, and raise its errors in the futures."""
         done: list[tuple[Job, bytes]] = []
         try:
             for message in worker.messages():
@@ -317,12 +320,16 @@ class Pool(Generic[Item, Result]):
                     worker.give([])
         except (EOFError, ConnectionResetError):
             self._replace(worker, worker.at, f"its process died ({worker.ended()})", died=True)
-        self._hand_out()  # before results are read, so that the worker need not wait
+        self._hand_out()  # the worker can begin its next jobs while this thread unpacks results
         for job, result in done:
             job.fill(unpacked(result))
 
     def _fail(self, worker: Worker, error: BaseException) -> None:
-        """Raise an error of the function in its batch, and an error of the setup in all batches."""
+        """Handle an exception in a worker.
+
+        If `setup` raised it, all waiting batches fail. If the function raised it, only the batch of
+        the item fails.
+        """
         if not worker.ready:
             self._remove(worker)
             self._fail_all(error)
@@ -343,7 +350,7 @@ class Pool(Generic[Item, Result]):
                 job.batch.fail(reason)
 
     def _patience(self) -> float | None:
-        """Return the seconds until the next time limit, or None if no job has a limit."""
+        """Return the seconds until a running job reaches its time limit; None without limits."""
         ends, now = [], time.monotonic()
         for worker in self._workers:
             if worker.jobs and (seconds := worker.jobs[0].batch.seconds) is not None:
@@ -351,7 +358,7 @@ class Pool(Generic[Item, Result]):
         return max(min(ends) - now, 0.001) if ends else None
 
     def _end_late(self) -> None:
-        """Stop jobs that exceed their time limit, and jobs that nobody waits for."""
+        """Stop jobs that exceed their time limit, and jobs whose results nobody needs."""
         for worker in list(self._workers):
             if not worker.jobs:
                 continue
@@ -362,14 +369,16 @@ class Pool(Generic[Item, Result]):
             elif all(job.batch.dropped for job in worker.left):
                 if at >= 0:
                     self._restart(worker)
-                else:  # it may not have read the jobs, which its copy would read
+                else:  # jobs may still be in its pipe, and a restarted child would read them
                     self._remove(worker)
 
     def _replace(self, worker: Worker, at: int, reason: str, died: bool = False) -> None:
-        """Give up the item at a place of a worker's chunk. Its other items return to the queue.
+        """Restart or remove a worker whose job number `at` failed; its other jobs wait again.
 
-        died: whether the worker died. The item is then tried once more, because the worker may have
-            died for another reason.
+        The failed job gets a `Failure` with `reason`.
+
+        died: whether the worker's process died. Then the job is tried once more before it fails,
+            because the job need not be the cause.
         """
         jobs, left = worker.jobs, worker.left
         if died:
@@ -388,7 +397,7 @@ class Pool(Generic[Item, Result]):
         self._wait_again(left)
 
     def _give_up(self) -> None:
-        """Fail all waiting jobs. The next job makes another attempt to start a worker."""
+        """Fail all waiting jobs. The next submitted job starts a worker again."""
         self._deaths = MOST_DEATHS
         if self._works:
             self._fail_all(Failure(f"no worker process is left: {self._reason}"))
@@ -397,7 +406,7 @@ class Pool(Generic[Item, Result]):
             self._fail_all(LogicgenError(why + self._reason))
 
     def _wait_again(self, jobs: list[Job]) -> None:
-        """Put jobs back to the front of the queue."""
+        """Return jobs to the front of the queue."""
         with self._lock:
             self._jobs.extendleft(reversed(jobs))
 
@@ -412,7 +421,7 @@ class Pool(Generic[Item, Result]):
 
 
 def _some(source: Iterator[Any], most: int) -> Iterator[bytes]:
-    """Yield the next items, packed: at most this number, until the chunk is full."""
+    """Yield up to `most` items as bytes. Stop early when their total exceeds `FULL` bytes."""
     length = 0
     for item in islice(source, most):
         sent = packed(item)

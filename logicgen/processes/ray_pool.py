@@ -1,7 +1,8 @@
-"""A Ray cluster as an engine (`processes/engines.py`).
+"""The engine "ray": run the function of a pool on the CPUs of a Ray cluster.
 
 Items are sent in chunks, as stateless Ray tasks. If a worker or a node is lost, Ray runs its tasks
-again, so a run ends with the same results. A task that dies again and again is a `Failure`.
+again, so the results do not change. If a task is lost more than `RETRIES` times, the result of its
+items is a `Failure`.
 """
 
 from __future__ import annotations
@@ -31,18 +32,21 @@ from logicgen.extras import DECISIVE, need
 from logicgen.processes.pool import Pool
 from logicgen.processes.worker import OUT_OF_MEMORY, Failure, packed, unpacked
 
-# Times that Ray runs a task again after a worker or a node was lost.
+# How often Ray runs a task again after its worker or node was lost.
 RETRIES = 5
 
-# Tasks for each CPU of the cluster: a running task and a waiting task.
+# The number of tasks sent to each CPU of the cluster: a running task and a waiting task.
 AHEAD = 2
 
-# Seconds to wait for an answer of an address, and for the start of a process that asks Ray.
+# SECONDS: the time limit for a connection to the address, and for the answer of Ray there.
+# STARTS: additional seconds in which the process of the health check may start.
 SECONDS, STARTS = 5.0, 15.0
 
 
 class RayCluster:
-    """A running Ray cluster, or a new cluster on this machine. Use it as a context manager.
+    """A connection to a running Ray cluster, or to a new cluster on this machine.
+
+    Use it as a context manager.
 
     Raises LogicgenError if the address does not answer, or if a node has other versions of Python
     or logicgen.
@@ -61,9 +65,9 @@ class RayCluster:
             with _same_signals():
                 ray.init(address=address or "local", **how)
         except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
-            ray.shutdown()  # this process may already be connected in part
+            ray.shutdown()  # the failed call may have left a partial connection
             reason = _line(error)
-            if "version mismatch" in reason.lower():  # the versions are in the next lines
+            if "version mismatch" in reason.lower():  # the versions follow the first line
                 reason = " ".join(str(error).split()) + ": install the same on all nodes"
             raise LogicgenError(f"Ray at {address or 'this machine'}: {reason}") from None
         self._ray = ray
@@ -87,7 +91,7 @@ class RayCluster:
         return RayPool(self._ray, self._run, packed((setup, arguments, memory)))
 
     def count(self, gpus: bool) -> int:
-        """Return the number of CPUs in the cluster, or of GPUs."""
+        """Return the number of GPUs in the cluster if `gpus`, else the number of CPUs."""
         return int(self._ray.cluster_resources().get("GPU" if gpus else "CPU", 0))
 
     def call(self, function: Callable[..., Any], *arguments: Any, gpu: bool) -> RayCall:
@@ -136,25 +140,25 @@ class RayCluster:
 
 
 class RayCall:
-    """A running call."""
+    """A running call of a function on the cluster."""
 
     def __init__(self, ray: Any, result: Any) -> None:
         self._ray, self._result = ray, result
 
     def result(self) -> Any:
-        """Wait for the result, and return it. It is a `Failure` if Ray gave up the call."""
+        """Wait for the call. Return its result, or a `Failure` if Ray could not complete it."""
         try:
             return self._ray.get(self._result)
         except self._ray.exceptions.RayError as error:
             return Failure(f"Ray gave it up: {_line(error)}")
 
     def stop(self) -> None:
-        """Raise KeyboardInterrupt in the function."""
+        """Stop the call: raise KeyboardInterrupt in its function."""
         self._ray.cancel(self._result, force=False)
 
 
 class RayPool:
-    """Workers of a cluster, with the methods of `Pool`."""
+    """A pool whose workers run on a Ray cluster, with the methods of `Pool`."""
 
     def __init__(self, ray: Any, run: Any, function: bytes) -> None:
         self._ray, self._run, self._function = ray, run, function
@@ -167,7 +171,7 @@ class RayPool:
         self.close()
 
     def close(self) -> None:
-        """Cancel the running tasks, and wait until they have ended."""
+        """Cancel the running tasks, and wait at most `SECONDS` until they have ended."""
         results = list(self._under_way)
         for result in results:
             self._ray.cancel(result, force=True)
@@ -176,7 +180,7 @@ class RayPool:
         self._under_way.clear()
 
     def submit(self, item: Any, seconds: float | None = None) -> Future[Any]:
-        """Return the future of an item's result; see `Pool.submit`."""
+        """Submit an item; return the future of its result, as `Pool.submit` does."""
         sent, future = self._send([item], seconds), Future[Any]()
 
         def hand_over(_: object) -> None:
@@ -193,14 +197,14 @@ class RayPool:
     def map(
         self, items: Iterable[Any], seconds: float | None = None, chunk: int = 1
     ) -> Iterator[Any | Failure]:
-        """Yield results in the order of the items. A few chunks for each CPU are sent in advance.
+        """Yield results in the order of the items. `AHEAD` chunks for each CPU are sent in advance.
 
-        Raises the LogicgenError of the function. Any other exception becomes a RuntimeError with
-        its traceback.
+        Raises the LogicgenError that the function raises. For any other exception of the function,
+        raises a RuntimeError that contains its traceback.
         """
         source, sent = iter(items), deque[tuple[Any, int]]()
         while True:
-            # The number of CPUs changes when nodes come or go.
+            # The number of CPUs changes when nodes join or leave the cluster.
             room = AHEAD * max(1, int(self._ray.cluster_resources().get("CPU", 1)))
             while len(sent) < room and (some := list(islice(source, chunk))):
                 sent.append((self._send(some, seconds), len(some)))
@@ -214,7 +218,7 @@ class RayPool:
         return task
 
     def _results(self, task: Any, count: int) -> list[Any]:
-        """Wait for a task, and return its results or raise its error."""
+        """Wait for a task. Return the results of its `count` items, or raise its error."""
         try:
             found = self._ray.get(task)
         except self._ray.exceptions.RayError as error:
@@ -228,9 +232,10 @@ class RayPool:
 
 
 def _call(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function that `RayCall.stop` can interrupt.
+    """Call a function so that `RayCall.stop` can interrupt it.
 
-    Workers of Ray ignore SIGINT if the program that started Ray ignores it.
+    The interruption needs Python's handler of SIGINT. Ray's workers do not have this handler if the
+    program that started Ray ignores SIGINT.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     return function(*arguments)
@@ -239,10 +244,10 @@ def _call(function: Callable[..., Any], *arguments: Any) -> Any:
 def _run(
     function: bytes, seconds: float | None, versions: str, items: list[bytes]
 ) -> list[bytes] | BaseException:
-    """Return the results of items in a worker of the cluster, or the exception.
+    """Run a task in a worker of the cluster: return the packed results of items, or an exception.
 
-    versions: the versions that the worker must have. Its node may have joined the cluster after the
-        check of all nodes.
+    versions: the versions of Python and packages that the worker must have. They are checked again
+        here, because a node may have joined the cluster after the check of all nodes.
     """
     try:
         if _versions() != versions:
@@ -251,15 +256,17 @@ def _run(
         return [packed(result) for result in results]
     except LogicgenError as error:
         return LogicgenError(str(error))
-    except Exception:  # `RayPool` raises it again, with this traceback
+    except Exception:  # `RayPool` raises it on the caller's machine, with this traceback
         return RuntimeError("in a Ray worker:\n" + traceback.format_exc())
 
 
 @lru_cache(maxsize=1)
 def _function(function: bytes, seconds: float | None) -> Callable[[list[Any]], list[Any]]:
-    """Return the function that a task calls on its items. It is cached for the next tasks.
+    """Return a function from the items of a task to their results. It is cached for later tasks.
 
-    With limits, the function runs in a separate process, which can be killed.
+    If a limit is given, the items are computed in a separate process, which can be killed.
+
+    function: `setup`, its arguments and the memory limit, packed.
     """
     setup, arguments, memory = unpacked(function)
     if seconds is not None or memory is not None:
@@ -277,7 +284,7 @@ def _function(function: bytes, seconds: float | None) -> Callable[[list[Any]], l
 
 
 def _versions() -> str:
-    """Return the versions that must be the same on all nodes."""
+    """Return the versions of Python and packages, which must be the same on all nodes, as text."""
     return f"Python {platform.python_version()}, {_packages()}"
 
 
@@ -293,9 +300,10 @@ def _other_versions(node: str, theirs: str, mine: str) -> str:
 
 
 def _check_answers(address: str) -> None:
-    """Raise LogicgenError if no Ray cluster answers at `host:port`; Ray would wait for minutes.
+    """Raise LogicgenError if no Ray cluster answers at the address `host:port`.
 
-    Another server may answer there. So Ray's health check runs, in a process that can be killed.
+    `ray.init` would wait for minutes. A connection is not enough, because another server may use
+    the port. So Ray's health check runs, in a process that can be killed.
     """
     host, _, port = address.rpartition(":")
     if not host or not (port.isascii() and port.isdecimal()):
@@ -303,7 +311,7 @@ def _check_answers(address: str) -> None:
     command = [sys.executable, "-m", "ray.scripts.scripts", "health-check", "--address", address]
     try:
         socket.create_connection((host, int(port)), SECONDS).close()
-        subprocess.run(  # noqa: S603 - this Python
+        subprocess.run(  # noqa: S603 - the program is this Python interpreter
             command, capture_output=True, timeout=SECONDS + STARTS, check=True
         )
         return
@@ -319,7 +327,7 @@ def _check_answers(address: str) -> None:
 
 @contextmanager
 def _same_signals() -> Iterator[None]:
-    """Restore this program's handler of SIGTERM, which Ray replaces."""
+    """Restore the handler of SIGTERM at the end of the context, because `ray.init` replaces it."""
     before = signal.getsignal(signal.SIGTERM)
     try:
         yield

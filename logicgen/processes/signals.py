@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: both end a command in the same way, with different exit statuses."""
+"""Turn Ctrl-C (SIGINT) and SIGTERM into exceptions that end a command, and into exit statuses."""
 
 from __future__ import annotations
 
@@ -11,28 +11,32 @@ from typing import Any
 
 
 class Terminated(KeyboardInterrupt):
-    """The exception of SIGTERM, which schedulers and `kill` send to end a process."""
+    """The exception that SIGTERM raises. Schedulers and `kill` send SIGTERM to end a process."""
 
 
 def interruption(number: int, message: str = "") -> KeyboardInterrupt:
-    """Return the exception of a signal: `Terminated` for SIGTERM, else KeyboardInterrupt."""
+    """Return the exception for a signal: `Terminated` for SIGTERM, else KeyboardInterrupt."""
     kind = Terminated if number == signal.SIGTERM else KeyboardInterrupt
     return kind(message) if message else kind()
 
 
 def status_of(error: BaseException | None) -> int:
-    """Return the exit status of an interrupted command: 128 plus the signal's number."""
+    """Return the exit status of a command that an exception ended: 128 plus the signal's number.
+
+    The signal is SIGTERM if the exception is `Terminated`, else SIGINT.
+    """
     return 128 + (signal.SIGTERM if isinstance(error, Terminated) else signal.SIGINT)
 
 
 def raise_interruptions() -> list[KeyboardInterrupt]:
-    """Let SIGTERM raise `Terminated` in this process, and SIGINT KeyboardInterrupt.
+    """Make SIGTERM raise `Terminated` in this process, and SIGINT raise KeyboardInterrupt.
 
-    Return a list of the raised exceptions, because libraries may replace them by other exceptions.
-    Call this function in the main thread.
+    Return a list that grows with each raised exception. A library may replace such an exception by
+    another exception, so the caller looks for it in this list. Call this function only in the main
+    thread.
 
-    Python drops an exception that is raised in a finalizer or in the callback of a weak reference.
-    An interruption that Python drops is raised again 0.01 s later.
+    Python drops exceptions in finalizers and in callbacks of weak references. An interruption that
+    Python drops is raised again 0.01 s later.
     """
     raised: list[KeyboardInterrupt] = []
 
@@ -53,18 +57,21 @@ def raise_interruptions() -> list[KeyboardInterrupt]:
             dropped(unraisable)
 
     for number in (signal.SIGINT, signal.SIGTERM):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores signals
+        # Signals that the starter of this program told it to ignore remain ignored, as with `nohup`.
+        if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, receive)
     sys.unraisablehook = notice
     return raised
 
 
 class StopOnSignal:
-    """A context that records SIGINT or SIGTERM. A second signal acts at once.
+    """A context manager that records the first SIGINT or SIGTERM instead of raising an exception.
+
+    A second signal has its usual effect.
 
     Attributes:
-        heeded: whether to record signals. Otherwise they are ignored, as in a process that
-            another process stops.
+        heeded: whether to record signals. If False, signals are ignored. This is for a process
+            that another process stops.
         then: function to call when a signal is recorded.
         received: number of the recorded signal, or None.
     """

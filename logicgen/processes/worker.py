@@ -1,7 +1,7 @@
 """A worker process, and the handle by which a pool sends jobs to it.
 
-Messages go through pipes: eight bytes of length, then a pickle. Only logicgen writes to these
-pipes, so no pickle of a stranger is read. No other file of the project reads pickles.
+A message in a pipe is a length of eight bytes and a pickle of that length. Only logicgen writes to
+these pipes, so no untrusted pickle is read. No other module of the project reads pickles.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ from typing import IO, Any
 from logicgen.errors import LogicgenError
 from logicgen.processes.helper import die_with, die_with_parent, private_streams, start_helper
 
-# A chunk is full after this number of bytes, so that long items do not fill the memory.
+# The number of bytes after which a chunk of items is full. It limits the memory for long items.
 FULL = 1 << 20
 
-# Seconds after which a worker sends its results, so that few are lost if it dies. Chunks shrink
-# until they take at most this time, so that slow items are shared among the workers.
+# Seconds after which a worker sends its finished results. If it dies later, few results are lost.
+# The pool reduces the size of chunks until a chunk takes at most this time, so that slow items are
+# shared among the workers.
 SOON = 0.05
 
 _LENGTH = struct.Struct("<Q")
@@ -38,18 +39,18 @@ UNKNOWN: Any = object()
 
 
 def packed(value: Any) -> bytes:
-    """Return a value as bytes, to be sent to a worker or back."""
+    """Return a value as bytes (a pickle), to send it between the pool and a worker."""
     return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
 
 
 def unpacked(sent: bytes) -> Any:
-    """Return the value of bytes that this process or its worker has packed."""
+    """Return the value that `packed` turned into these bytes, in this process or in a worker."""
     return pickle.loads(sent)  # noqa: S301 - from a pipe that only logicgen writes to
 
 
 @dataclass(frozen=True)
 class Failure:
-    """The result of an item that exceeded a limit or killed its process, with the reason."""
+    """The result of an item that exceeded a limit or whose process died, with the reason."""
 
     reason: str
 
@@ -66,10 +67,11 @@ def largest(memory: int | None) -> float:
 
 
 class JobBatch(Future[Any]):
-    """Items that were submitted together, packed, and the future of their results.
+    """A future of the results of items that were submitted together. `jobs` holds the items.
 
     seconds: time limit of each item, from the moment when a worker begins with it.
-    single: the batch has one item, and the future's result is the item's result, not a list.
+    single: whether the batch has one item. Then the future's result is the result of this item,
+        else a list of results.
     """
 
     def __init__(self, items: Iterable[bytes], seconds: float | None, single: bool = False) -> None:
@@ -77,31 +79,31 @@ class JobBatch(Future[Any]):
         self.jobs = [Job(item, self) for item in items]
         self.seconds, self.single, self.missing = seconds, single, len(self.jobs)
         self.begun = False
-        self.dropped = False  # whether nobody waits for the results any longer
+        self.dropped = False  # whether nobody needs the results any more
 
     def begin(self) -> bool:
-        """Return whether results are still wanted. The batch cannot be cancelled afterwards."""
+        """Return whether the results are still needed. If so, the batch cannot be cancelled later."""
         if not self.begun and not self.dropped:
             self.begun = self.set_running_or_notify_cancel()
             self.dropped = not self.begun
         return not self.dropped
 
     def fail(self, error: BaseException) -> None:
-        """Let the future raise an error."""
+        """End the batch: its future raises `error`."""
         if self.begin():
             self.dropped = True
             self.set_exception(error)
 
 
 class Job:
-    """An item of a batch, packed, and its result."""
+    """An item of a batch, as bytes, and its result (`UNKNOWN` until it is computed)."""
 
     __slots__ = ("batch", "died", "item", "result")
 
     def __init__(self, item: bytes, batch: JobBatch) -> None:
         self.item, self.batch = item, batch
         self.result: Any = UNKNOWN
-        self.died = False  # whether a worker has died over the item
+        self.died = False  # whether a worker has died while it computed the item
 
     def fill(self, result: Any) -> None:
         """Store the result. The last result completes the batch."""
@@ -113,12 +115,12 @@ class Job:
 
 
 class _Clock:
-    """Memory shared with a worker: the index and the start time of its current item.
+    """Memory that the pool shares with a worker, so that the pool can check time limits.
 
-    The index is -1 if the worker is idle.
-
-    child: id of the worker's child process, which does the work; 0 without a child. The parent
-        makes it negative before it kills the child.
+    place: the index of the current item in its chunk; -1 if the worker is idle.
+    since: when the worker began with the item, by `time.monotonic`.
+    child: process id of the worker's child, which does the work; 0 without a child. The pool makes
+        it negative before it kills the child.
     """
 
     SIZE = 24
@@ -129,7 +131,7 @@ class _Clock:
         self.child = self._memory[16:].cast("q")
 
     def set(self, place: int) -> None:
-        self._since[0] = time.monotonic()  # before the place, which the other side reads first
+        self._since[0] = time.monotonic()  # written first, because the pool reads the place first
         self._place[0] = place
 
     @property
@@ -142,16 +144,17 @@ class _Clock:
 
 
 def _anonymous_file() -> IO[bytes]:
-    """Return a nameless file in memory, or in the folder of temporary files."""
+    """Return a file without a name: in memory if possible, else on the disk."""
     if hasattr(os, "memfd_create"):
         return os.fdopen(os.memfd_create("logicgen"), "w+b")
     return tempfile.TemporaryFile()
 
 
 class Worker:
-    """The handle of a process, which takes a chunk of jobs at a time.
+    """The pool's handle of a worker process, which computes one chunk of jobs at a time.
 
-    On Linux a child of the process does the work. `restart` replaces the child without a new setup.
+    On Linux the process runs `setup` and forks a child that does the work. `restart` replaces only
+    the child, so `setup` does not run again.
     """
 
     def __init__(
@@ -165,34 +168,34 @@ class Worker:
                 "logicgen.processes.worker:serve",
                 shared.fileno(),
                 files=[shared.fileno()],
-                tied=True,  # the thread of the pool lives as long as its workers
+                tied=True,  # the pool's thread starts its workers, and outlives them
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 bufsize=0,
             )
         self._read = bytearray()
         self.ready = False
-        self.jobs: list[Job] = []  # the chunk that was sent
-        self.received = 0  # how many of these jobs have a result
+        self.jobs: list[Job] = []  # the current chunk of jobs
+        self.received = 0  # the number of jobs of the chunk whose results have arrived
         self.begun = 0.0
         self._mark = os.urandom(16) if sys.platform == "linux" else b""
         self._restarting = False
         self._send((setup, arguments, memory, self._mark))
 
     def fileno(self) -> int:
-        """Return the descriptor that results come from, for a selector."""
+        """Return the file descriptor of the pipe with the results. A selector calls this method."""
         assert self.process.stdout is not None
         return int(self.process.stdout.fileno())
 
     def _send(self, message: Any) -> None:
         assert self.process.stdin is not None
         frame = memoryview(_frame(message))
-        with suppress(BrokenPipeError):  # the process died; `messages` raises EOFError
+        with suppress(BrokenPipeError):  # the process has died; `messages` will raise EOFError
             while frame:
                 frame = frame[os.write(self.process.stdin.fileno(), frame) :]
 
     def give(self, jobs: list[Job]) -> None:
-        """Send jobs to the idle process. An empty list only marks it as idle."""
+        """Send a chunk of jobs to the idle process. An empty list marks the worker as idle."""
         self.jobs, self.received = jobs, 0
         self.begun = time.monotonic()
         if jobs:
@@ -201,15 +204,15 @@ class Worker:
 
     @property
     def left(self) -> list[Job]:
-        """Return the jobs without a result."""
+        """Return the jobs of the current chunk that have no result yet."""
         return self.jobs[self.received :]
 
     def messages(self) -> Iterator[Any]:
-        """Yield the received messages. Raises EOFError if the process has ended."""
+        """Yield the complete messages that arrived. Raises EOFError if the process has ended."""
         block = os.read(self.fileno(), 1 << 20)
         self._read += block
         if self._restarting and self._mark in self._read:
-            # The bytes before the mark may be half a message of the process that was killed.
+            # The bytes before the mark may be an incomplete message of the killed child.
             del self._read[: self._read.index(self._mark) + len(self._mark)]
             self._restarting = False
             yield []
@@ -225,12 +228,12 @@ class Worker:
 
     @property
     def at(self) -> int:
-        """Return the place of the job under way; -1 if the process is idle or between two jobs."""
+        """Return the index of the current job in the chunk; -1 if the process computes no job."""
         place = self.clock.place
         return place if self.received <= place < len(self.jobs) else -1
 
     def ended(self) -> int:
-        """Return the exit status of the process. Kill it if it has only closed its output."""
+        """Return the exit status of the process. Kill the process if it does not end within 1 s."""
         try:
             return self.process.wait(1.0)
         except subprocess.TimeoutExpired:
@@ -238,10 +241,10 @@ class Worker:
             return self.process.wait()
 
     def restart(self) -> bool:
-        """Replace the child process by a new process. Return whether that is possible.
+        """Kill the child, so that the worker forks a new child. Return False without a child.
 
-        The new process is a copy of the worker after its setup, so it begins at once. Results that
-        were not received are lost. An empty message follows when the new process is ready.
+        The new child begins at once, because the worker has already run `setup`. Results that were
+        not received are lost. `messages` yields an empty message when the new child is ready.
         """
         child = self.clock.child[0]
         if not self._mark or child <= 0:
@@ -268,15 +271,15 @@ def _frame(message: Any) -> bytes:
 
 
 def serve(clock: int) -> None:
-    """Answer chunks until the input ends. This is the main function of a worker process.
+    """Run a worker process: compute the chunks that arrive, until standard input ends.
 
-    clock: descriptor of the shared memory of the `_Clock`.
+    clock: file descriptor of the memory of the `_Clock`, which this process shares with the pool.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)  # the parent ends its workers itself
+        signal.signal(number, signal.SIG_IGN)  # the pool ends its workers itself
     die_with_parent()
     source, target = private_streams()
-    with suppress(EOFError, BrokenPipeError):  # the parent is gone or has closed the pipe
+    with suppress(EOFError, BrokenPipeError):  # the pool's process has ended or has closed the pipe
         _serve(source, target, _Clock(clock))
 
 
@@ -302,7 +305,8 @@ def _serve(source: IO[bytes], target: IO[bytes], clock: _Clock) -> None:
 
                     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
                 function = setup(*arguments)
-                if mark and len(os.listdir("/proc/self/task")) == 1:  # a fork loses other threads
+                # A fork would lose other threads.
+                if mark and len(os.listdir("/proc/self/task")) == 1:
                     _become_child(clock, target, mark)
                 send([])
             else:
@@ -311,17 +315,20 @@ def _serve(source: IO[bytes], target: IO[bytes], clock: _Clock) -> None:
             raise
         except LogicgenError as error:
             send(LogicgenError(str(error)))
-        except Exception:  # raised again in the parent, with this traceback
+        except Exception:  # the pool raises it, with this traceback, in the caller's process
             send(RuntimeError(f"in a worker process:\n{traceback.format_exc()}"))
 
 
 def _become_child(clock: _Clock, target: IO[bytes], mark: bytes) -> None:
-    """Fork, and return in the child. After `restart` has killed the child, return in a new child.
+    """Fork a child that does the work; this function returns only in the child.
 
-    This process only waits. If a child ends for another reason, this process ends in the same way.
+    The parent waits for the child. If `Worker.restart` has killed it, the parent forks a new child.
+    If the child ends for another reason, the parent ends with the same status or signal.
+
+    mark: bytes that a new child sends first, so that the pool finds the start of its messages.
     """
     parent, again = os.getpid(), False
-    while child := os.fork():  # the child writes its id into the clock
+    while child := os.fork():  # below, the child writes its process id into the clock
         _, status = os.waitpid(child, 0)
         if clock.child[0] != -child:
             code = os.waitstatus_to_exitcode(status)
@@ -343,7 +350,7 @@ def _work(
     clock: _Clock,
     send: Callable[[list[bytes]], None],
 ) -> None:
-    """Compute the results of items, and send them in order, in one or several messages."""
+    """Compute the results of a chunk. Send them in order, in several messages if items are slow."""
     results: list[bytes] = []
     size, last = 0, time.monotonic()
     for place, item in enumerate(items):
