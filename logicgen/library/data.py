@@ -1,4 +1,4 @@
-"""Functions to make, load, convert and export data sets, and to list recipes and versions."""
+"""Make, load, convert and export data sets, and list recipes and versions."""
 
 from __future__ import annotations
 
@@ -32,12 +32,13 @@ def generate(
 ) -> Dataset | Corpus:
     """Make the data set or corpus of a recipe in a folder, and return it.
 
-    If an earlier run was interrupted, continue where it stopped.
+    If an earlier run in this folder was interrupted, continue it.
 
-    recipe: a shipped name, or the path of a TOML file.
+    recipe: the name of a shipped recipe, or the path of a TOML file.
     folder: a folder, or a URL such as `s3://bucket/folder` if fsspec's package for it is installed.
-    size: number of examples in train, validation and test together; the recipe's if not given.
-    workers: number of worker processes; all cores if not given. The bytes do not depend on it.
+    size: number of examples in train, validation and test together. The default is in the recipe.
+    workers: number of worker processes; one for each core if not given. The data do not depend on
+        it.
 
     Raises LogicgenError if the recipe is wrong, or if the folder holds other files.
     """
@@ -56,9 +57,10 @@ def make_data(
     bars: Bars = no_bars,
     say: Say = silent,
 ) -> None:
-    """Make data as `generate` does, and report a summary with `say`.
+    """Make data as `generate` does, and pass the lines of a summary to `say`.
 
-    name: name of the recipe; the stem of its path if not given.
+    name: name of the recipe. The default is the file name of `recipe` without its suffix.
+    bars: a function that shows the progress.
     """
     from logicgen.data.estimate import announcement
     from logicgen.data.opening import kind_of, make, read_data_recipe
@@ -82,7 +84,7 @@ def make_data(
 def load_dataset(folder: str | Path) -> Dataset | Corpus:
     """Return the finished data set or corpus in a folder or at a URL.
 
-    Data at a URL are copied to a cache first. Raises LogicgenError if the data are missing,
+    Data at a URL are first copied to a local cache. Raises LogicgenError if the data are missing,
     unfinished or damaged.
     """
     from logicgen.data import opening
@@ -91,11 +93,13 @@ def load_dataset(folder: str | Path) -> Dataset | Corpus:
 
 
 def convert(task: str, source: str | Path, target: str, *, split: str = "train") -> int:
-    """Write examples in another format, and return their number.
+    """Read examples, write them in another format, and return their number.
 
-    source: a data-set folder, a text with two lines an example (`.txt`), JSON lines (`.jsonl`), a
-        `.cnf` file, or a folder of `.cnf` files.
-    target: ends in `.txt`, in `.jsonl`, or in `/` for a folder of `.cnf` files.
+    source: path of the examples: a data-set folder, a `.txt` file with two lines for each example,
+        a `.jsonl` file, a `.cnf` file, or a folder of `.cnf` files.
+    target: path of the result. Its end selects the format: `.txt`, `.jsonl`, or `/` for a folder of
+        `.cnf` files.
+    split: the split to read, if `source` is a data set.
 
     Raises LogicgenError for another source or target, and for DIMACS of a task other than
     `propositional`.
@@ -108,7 +112,7 @@ def convert(task: str, source: str | Path, target: str, *, split: str = "train")
 def convert_notation(task: str, problem: str, notation: Notation) -> str:
     """Return a problem in another notation. Raises FormatError for a problem that does not parse.
 
-    notation: as of the method `write` of `logicgen.task`.
+    notation: `infix`, `prefix`, `unicode` or `latex`.
     """
     from logicgen.tasks.public_task import PublicTask
 
@@ -117,10 +121,10 @@ def convert_notation(task: str, problem: str, notation: Notation) -> str:
 
 
 def convert_lines(task: str, source: str, notation: Notation) -> Iterator[str]:
-    """Convert a file of problems to `notation`, and yield its lines without blank lines.
+    """Yield the lines of a file with the problems converted to `notation`. Skip blank lines.
 
-    source: a file with a problem on each line, or with JSON lines that have the key `problem` and
-        perhaps `answer`; `-` is standard input. JSON lines remain JSON lines.
+    source: path of a file; `-` is standard input. Each line is a problem, or a JSON object with the
+        key `problem` and perhaps `answer`. A JSON line remains a JSON line.
 
     Raises LogicgenError, with file and line, if a problem or answer cannot be read.
     """
@@ -145,6 +149,7 @@ def export_prompts(
 ) -> dict[str, int]:
     """Write the splits of a data set as prompts, and return the number of prompts in each split.
 
+    kind: the format of the prompts, as in `logicgen export --for`.
     settings: `examples` and `notation`, as in `logicgen.prompt`.
     """
     from logicgen.data.opening import as_dataset
@@ -164,9 +169,9 @@ def write_gallery(path: Path, bars: Bars = no_bars) -> None:
 
 
 def catalog(kind: str) -> list[tuple[str, str]]:
-    """Return the name and a line of description of all shipped things of a kind.
+    """Return (name, one-line description) pairs of all tasks, solvers or shipped recipes.
 
-    kind: `tasks`, `datasets`, `models`, `studies` or `solvers`.
+    kind: what to list: `tasks`, `datasets`, `models`, `studies` or `solvers`.
     """
     from logicgen import recipes
     from logicgen.solvers import solver_facts, solver_plugins
@@ -191,7 +196,10 @@ def catalog(kind: str) -> list[tuple[str, str]]:
 
 
 def environment() -> Iterator[tuple[str, str]]:
-    """Yield versions, devices and solvers, each with a label; for missing packages, a command."""
+    """Yield (label, text) pairs: versions of packages, devices and solvers of this machine.
+
+    The text for a missing package contains the command that installs it.
+    """
     from logicgen.solvers import solver_facts, solver_plugins
 
     yield "python", f"{platform.python_version()} on {platform.platform()}"
@@ -208,7 +216,7 @@ def environment() -> Iterator[tuple[str, str]]:
 
 
 def _torch_devices() -> Iterator[tuple[str, str]]:
-    """Yield the devices that torch can use. Yields nothing if torch is not installed."""
+    """Yield (label, text) pairs of the devices that torch can use; no pair without torch."""
     try:
         import torch
     except ModuleNotFoundError:

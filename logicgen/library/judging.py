@@ -1,4 +1,4 @@
-"""Functions to solve problems, verify answers and score completions."""
+"""Solve problems, verify answers and score completions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def task(name: str) -> PublicTask:
-    """Return a task: `propositional`, `ltl`, `copying`, `lookup` or `permutation`.
+    """Return the task with this name: `propositional`, `ltl`, `copying`, `lookup`, `permutation`.
 
     Raises LogicgenError for an unknown name.
     """
@@ -33,10 +33,12 @@ def solve(
 ) -> Solution:
     """Return the canonical answer to a problem.
 
-    The solution has `status` `sat` and a `witness`, `unsat`, or `unknown` and a `reason`.
+    The `status` of the solution is `sat`, `unsat` or `unknown`. For `sat` it has a `witness`, and
+    for `unknown` a `reason`.
 
-    problem: infix or prefix notation.
-    timeout: seconds to parse and solve the problem, in a process of its own.
+    problem: text in infix or prefix notation.
+    solver: name of a solver; the default solver of the task if not given.
+    timeout: time limit in seconds to parse and solve the problem, in a separate process.
 
     Raises LogicgenError for an unknown task or solver. Raises FormatError, with line and column, if
     the problem does not parse.
@@ -56,7 +58,7 @@ def verify(
 ) -> Verdict:
     """Return the verdict on an answer: `correct`, `incorrect`, or `invalid` if it does not parse.
 
-    timeout: seconds after which the verdict is `unknown`.
+    timeout: time limit in seconds. After it the verdict is `unknown`.
 
     Raises LogicgenError and FormatError as `solve` does.
     """
@@ -71,14 +73,14 @@ def verdict_and_reason(
     solver: str | None = None,
     timeout: float | None = None,
 ) -> tuple[Verdict, str]:
-    """Return the verdict of `verify`, and the reason if it is `invalid` or `unknown`."""
+    """Return the verdict of `verify`, and a text: the reason for `invalid` or `unknown`."""
     from logicgen.tasks import judge
 
     return judge.verify(task, problem, answer, solver, timeout)
 
 
 def reading_note(task: str, problem: str) -> str:
-    """Return a warning if LTL reads a word as an operator and a symbol, else an empty text."""
+    """Return a warning for each word of an LTL problem that is parsed as operator and symbol."""
     from logicgen.syntax.formula_language import split_words
 
     words = split_words(problem) if task == "ltl" else []
@@ -95,10 +97,10 @@ def shown_answers(
     model: str | None = None,
     draws: int = 16,
 ) -> Iterator[tuple[str, str]]:
-    """Yield the answer to each problem, written for people, and a note on the answer.
+    """Yield for each problem the answer as readable text, and a note, which may be empty.
 
-    model: a trained model that answers instead of the solver. It tries at most `draws` different
-        answers, which the solver verifies in `workers` processes.
+    model: folder or name of a trained model that answers instead of the solver. It tries at most
+        `draws` different answers, which the solver verifies in `workers` processes.
 
     Raises LogicgenError and FormatError as `solve` does.
     """
@@ -132,12 +134,12 @@ def solve_lines(
     model: str | None = None,
     draws: int = 16,
 ) -> Iterator[dict[str, Any]]:
-    """Yield the problems of a file with their answers: fields with `status` and `witness`.
+    """Yield for each problem of a file a dict with its answer in `status` and `witness`.
 
     source: path of a file; `-` is standard input.
-    timeout: seconds for each problem, 10 if not given.
-    model: a trained model that answers instead of the solver. It tries at most `draws` different
-        answers, which the solver verifies.
+    timeout: time limit in seconds for each problem, 10 if not given.
+    model: folder or name of a trained model that answers instead of the solver. It tries at most
+        `draws` different answers, which the solver verifies.
     """
     from logicgen.processes.pool import MEMORY, Limits
     from logicgen.tasks import lines
@@ -177,11 +179,12 @@ def verify_lines(
     timeout: float | None = None,
     workers: int = 1,
 ) -> Iterator[dict[str, Any]]:
-    """Yield the JSON lines of a file, which have `problem` and `answer`, with a `verdict`.
+    """Yield the object of each JSON line of a file, with the added key `verdict`.
 
-    The verdict on a line that cannot be read is `error`.
+    Each object has to contain `problem` and `answer`. The verdict on a line that cannot be read is
+    `error`.
 
-    timeout: seconds for each line, 10 if not given.
+    timeout: time limit in seconds for each line, 10 if not given.
     """
     from logicgen.processes.pool import MEMORY, Limits
     from logicgen.tasks import lines
@@ -196,9 +199,10 @@ def solve_dimacs(
     timeout: float | None,
     begun: Callable[[], None] = lambda: None,
 ) -> Iterator[str]:
-    """Yield the `s` and `v` lines of each DIMACS file; `-` is standard input.
+    """Solve DIMACS files. Yield the `s` line (status) and `v` lines (assignment) of each file.
 
-    begun: called when the first file is read and can be solved.
+    sources: paths of files; `-` is standard input.
+    begun: a function that is called when the first file has been read without an error.
     """
     from logicgen.solvers.dimacs import solve_files
 
@@ -206,7 +210,11 @@ def solve_dimacs(
 
 
 def verify_dimacs(source: str, answer: str) -> str:
-    """Return the verdict on an answer to a DIMACS file: a file of `v` lines, or their text."""
+    """Return `correct`, `incorrect` or `invalid` for an answer to a DIMACS file.
+
+    source: path of the DIMACS file.
+    answer: path of a file with `v` lines, or the text of these lines.
+    """
     from logicgen.solvers.dimacs import verify_file
 
     return verify_file(source, answer)
@@ -215,9 +223,9 @@ def verify_dimacs(source: str, answer: str) -> str:
 def score(
     task: str, problems: Sequence[str], completions: Sequence[object], **settings: Any
 ) -> list[Judgement]:
-    """Return judgements on a language model's completions of problems, in order.
+    """Judge a language model's completions of problems. Return a judgement for each completion.
 
-    For many calls, a `Scorer` that is kept is faster.
+    Each call starts new workers. For many calls, create one `Scorer`, which keeps its workers.
 
     settings: settings of `Scorer`, such as `mode`, `timeout` and `workers`.
 
@@ -232,10 +240,11 @@ def score(
 def audit(
     function: Callable[[str, str], Any] | Mode, task: str = "propositional", **settings: Any
 ) -> Audit:
-    """Report which wrong completions a verifier rewards, with an example of each class of faults.
+    """Report which wrong completions a verifier rewards, with an example of each kind of fault.
 
     function: the verifier. It takes a problem and a completion, and returns a reward: a number, or
-        None if it cannot judge the completion. `strict` and `tolerant` are logicgen's own scorer.
+        None if it cannot judge the completion. The texts `strict` and `tolerant` mean
+        logicgen's own scorer in this mode.
     settings: `problems`, `count`, `seed`, `paid`, `dresses` and `only`, as in
         `logicgen.scoring.audit.audit`.
 

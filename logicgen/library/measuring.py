@@ -1,4 +1,4 @@
-"""Functions for measures of trained models other than their scores, and for completions."""
+"""Measure properties of trained models other than their scores, and complete prompts."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def covariance(
     bars: Bars = no_bars,
     **settings: Any,
 ) -> tuple[list[str], Path]:
-    """Measure whether renaming a problem renames its answer. Return lines of text and the folder.
+    """Measure whether renaming a problem's symbols renames its answer. Return lines and a folder.
 
-    run: a model, or a file of replies to renamed problems.
+    run: folder of a trained model, or a file with replies of any model to renamed problems.
     settings: `limit`, `grammar` and `embedding_seeds`, as in `logicgen measure covariance`.
     """
     from logicgen.data.opening import as_dataset
@@ -65,7 +65,7 @@ def covariance(
         about = predictions.About.of(model.region, run.resolve().name, dataset, split)
         predictions.check_fits(model, dataset, about, ensemble)
         folder = out or checkpoint.scores_folder(run, split)
-        prepare_folder(folder)  # before anything slow
+        prepare_folder(folder)  # an unwritable folder fails before the slow predictions
         settings |= {"decoding": BeamSearch(beams or 1), "ensemble": ensemble}
         with bars("answers") as progress:
             table = measure.predict_renamed(model, dataset, about, progress=progress, **settings)
@@ -73,7 +73,9 @@ def covariance(
 
 
 def write_renamed_prompts(path: Path, data: str | Path, split: str, limit: int) -> str:
-    """Write renamed problems as prompts for another model, and return a line of summary.
+    """Write problems with renamed symbols as prompts for another model; return a summary line.
+
+    limit: the largest number of problems.
 
     Raises LogicgenError if the file exists.
     """
@@ -94,7 +96,10 @@ def write_renamed_prompts(path: Path, data: str | Path, split: str, limit: int) 
 def collapse(
     run: Path, data: str | Path, out: Path | None, device: str = "auto"
 ) -> tuple[list[str], Path]:
-    """Measure how alike the embeddings of unseen symbols are. Return lines of text and the file."""
+    """Measure how similar the embeddings of symbols are that do not occur in training.
+
+    Return lines of text with the results, and the path of the written file.
+    """
     with extras_named():
         from logicgen.measures.collapse import measure_collapse
     return measure_collapse(run, load_dataset(data), out, device)
@@ -110,9 +115,11 @@ def probe(
     bars: Bars = no_bars,
     **settings: Any,
 ) -> tuple[list[str], Path]:
-    """Train a probe to find the keys of ciphers. Return lines of text and the path of a figure.
+    """Train a probe: a classifier that reads the key of a cipher from a model's features.
 
-    probe: settings of the probe.
+    Return lines of text with the results, and the path of a figure.
+
+    probe: settings of the probe (`ProbeSettings`).
     settings: `context`, `window`, `limit` and `device`, as in `logicgen measure probe`.
     """
     from logicgen.data.opening import as_corpus
@@ -146,10 +153,12 @@ def complete(
     device: str = "auto",
     **settings: Any,
 ) -> tuple[list[Completion], Election[str] | None]:
-    """Continue a prompt with a language model. Return the texts, and with `vote` the winner.
+    """Continue a prompt with a language model. Return the completions and the result of the vote.
 
+    tokens: the largest number of tokens in a completion.
     sampling: settings of random draws, or None for greedy decoding.
-    beams: number of beams, to use beam search instead.
+    beams: number of beams of beam search, which replaces `sampling` if this is given.
+    vote: whether to find the most frequent completion. Otherwise the result of the vote is None.
     settings: `count` and `until`, as in `logicgen complete`.
     """
     with extras_named():
@@ -174,7 +183,7 @@ def complete(
 def text_probability(
     run: str | Path, text: str, *, device: str = "auto", **settings: Any
 ) -> list[str]:
-    """Return lines of text with the log2-probability of a text under a language model.
+    """Return the log2-probability of a text under a language model, as lines for a reader.
 
     settings: `after`, `whole`, `samples` and `seed`, as in `logicgen measure probability`.
     """
@@ -186,9 +195,9 @@ def text_probability(
 def tightness(
     run: str | Path, data: str | Path | None = None, *, device: str = "auto", **settings: Any
 ) -> list[str]:
-    """Return lines of text on whether a language model ends every text with probability 1.
+    """Report, as lines, whether a language model ends every text with probability 1.
 
-    data: a corpus in which to look for the least probability of `<end>`.
+    data: a corpus. If given, the report contains the least probability of `<end>` in its texts.
     settings: `split`, `limit` and `context`, as in `logicgen measure tightness`.
     """
     from logicgen.data.opening import as_corpus
@@ -207,7 +216,10 @@ def _language_model(run: str | Path, device: str) -> LanguageModel:
 
 
 def show_grammar(run: Path, out: Path | None = None) -> tuple[str, str]:
-    """Draw the grammar of a run, a data set or a file. Return its weights and the files as text."""
+    """Draw the grammar of a trained model, a data set or a grammar file.
+
+    Return two texts: the weights of the grammar, and the names of the written files.
+    """
     with extras_named():
         from logicgen.experiments.grammars import show_grammar
     return show_grammar(run, out)
@@ -216,14 +228,18 @@ def show_grammar(run: Path, out: Path | None = None) -> tuple[str, str]:
 def cut_grammar(
     run: Path, above: str, below: str, out: Path | None = None
 ) -> tuple[list[str], str]:
-    """Remove a connection from a grammar. Return the lost sentences and the file as text."""
+    """Remove the connection between two units of a grammar, `above` and `below`.
+
+    Return lines about the sentences that the grammar no longer produces, and a text with the path
+    of the new grammar. The text is empty if there are too many sentences to list.
+    """
     with extras_named():
         from logicgen.experiments.grammars import cut_grammar
     return cut_grammar(run, above, below, out)
 
 
 def sentence_lines(run: Path, prompt: str, **settings: Any) -> Iterator[str]:
-    """Yield sentences of a grammar that match a prompt.
+    """Yield sentences that a grammar produces and that match a prompt.
 
     settings: `count`, `seed` and `exact`, as in `logicgen measure grammar generate`.
     """

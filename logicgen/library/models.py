@@ -1,4 +1,4 @@
-"""Functions to train, evaluate, compare and export models, and to write reports."""
+"""Train, evaluate, compare and export models, and write reports."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ def train(
 ) -> Path:
     """Train the model of a recipe on a data set, write it into the folder `run`, and return `run`.
 
-    recipe: a shipped name, or the path of a TOML file.
+    recipe: the name of a shipped recipe, or the path of a TOML file.
     data: the folder or URL of a data set or corpus.
-    learn: replaces `training.learn` of the recipe.
+    learn: a value that replaces `training.learn` of the recipe.
     held_out: for `learn="accepted"`, data sets whose held-out splits are excluded from training.
     settings: `steps`, `max_minutes`, `device`, `devices`, `resume`, `workers` and `start`, as in
         `logicgen train` (`start` is its `--from`); `quiet=False` shows a progress bar.
 
     Raises LogicgenError if the data do not fit the recipe, or if the folder holds other files.
-    Raises KeyboardInterrupt after Ctrl-C, when a checkpoint is saved.
+    Raises KeyboardInterrupt after Ctrl-C, as soon as a checkpoint is saved.
     """
     from logicgen.data.opening import as_dataset
     from logicgen.model.recipe import read_model_recipe
 
-    chosen, opened = read_model_recipe(str(recipe)), load_dataset(data)  # before anything slow
+    chosen, opened = read_model_recipe(str(recipe)), load_dataset(data)  # before slow imports
     if learn is not None:
         chosen = chosen.learning(learn)
     if held_out and chosen.learns != "accepted":
@@ -67,7 +67,7 @@ def train(
 
 
 def load_model(run: str | Path, device: str = "auto") -> Model:
-    """Return a trained model of any kind.
+    """Load a trained model of any architecture.
 
     run: folder of the model, or the name of a shipped model.
     device: `auto`, `cpu` or `cuda`.
@@ -94,7 +94,8 @@ def evaluate(
         model (JSON lines, or a log of Inspect).
     folder: if not given, a folder inside `run`, or next to the file.
     beams: number of beams; 1 is greedy decoding.
-    verified: also score the first accepted answer of up to this number of different answers.
+    verified: also draw up to this number of different answers to each problem, and score the first
+        answer that the solver accepts.
     settings: `split`, `limit`, `device`, `workers`, `embedding_seeds`, ... as in
         `logicgen evaluate`; for a corpus also `context` and `beyond`; for a file only `split`,
         `mode`, `timeout`, `workers` and `mixed_prompts`.
@@ -115,7 +116,10 @@ def evaluate(
 
 
 def _check_default(given: dict[str, Any], why: str) -> None:
-    """Raise LogicgenError for a setting of decoding, because no model decodes here."""
+    """Raise LogicgenError if a decoding setting is given although no model decodes.
+
+    given: the settings by name. why: the reason, for the message.
+    """
     for name, value in given.items():
         if value not in (None, 1):
             raise LogicgenError(f"{name}: {value}; {why}: leave it out")
@@ -133,8 +137,8 @@ def judge_replies(
 ) -> tuple[Path, dict[str, Any]]:
     """Judge a file of replies of any model. Return the folder of the scores and their summary.
 
-    out: folder; if not given, a folder next to the file, with the name of the file.
-    split: if not given, the split that the replies name, or else `grid`.
+    out: folder for the scores. If not given, a folder next to the file, with the name of the file.
+    split: the split of the problems. If not given, the split that the file names, else `grid`.
     settings: settings of `logicgen.measures.replies.judge_replies`.
 
     Raises LogicgenError if the replies belong to other data, or if the folder holds other files.
@@ -168,9 +172,11 @@ def measure_perplexity(
     say: Say = silent,
     **settings: Any,
 ) -> tuple[Path, dict[str, Any]]:
-    """Measure the perplexity of a language model by position. Return the folder and the summary.
+    """Measure a language model's perplexity at each position of the texts of a corpus.
 
-    out: folder; if not given, `DATA-SPLIT` in the folder of the model.
+    Return the folder of the results, and their summary.
+
+    out: folder for the results. If not given, `DATA-SPLIT` in the folder of the model.
     settings: `limit`, `context`, `beyond` and `embedding_seeds`, as in `logicgen evaluate`.
     """
     from logicgen.data.opening import as_corpus
@@ -216,14 +222,14 @@ def score_answers(
     say: Say = silent,
     **settings: Any,
 ) -> tuple[Path, dict[str, Any]]:
-    """Score a model's answers with the solver, cell by cell. Return the folder and the summary.
+    """Score a model's answers with the solver. Return the folder of the scores, and their summary.
 
-    out: folder; if not given, `SPLIT` in the folder of the model.
+    out: folder for the scores. If not given, `SPLIT` in the folder of the model.
     search, random: settings of beam search, and of random draws.
-    sample: draw the answers at random instead of using beam search. verified: as in `evaluate`.
-    votes: for language models, take the most frequent of this number of random answers.
-    reset_rows: a seed to redraw the embeddings of symbols that never occur in training.
-    timeout: seconds per answer. settings: more settings of `predict_and_verify`.
+    sample: draw the answers at random instead of by beam search. verified: as in `evaluate`.
+    votes: for a language model, draw this number of answers and take the most frequent answer.
+    reset_rows: a seed. The embeddings of symbols that never occur in training are redrawn with it.
+    timeout: time limit in seconds for each answer. settings: as in `predict_and_verify`.
 
     Raises LogicgenError if the model does not fit the data, or if the folder holds other files.
     """
@@ -243,7 +249,7 @@ def score_answers(
     model, about, scores = _answerer(run, dataset, split, device, votes, reset_rows, say)
     predictions.check_fits(model, dataset, about, settings.get("ensemble", 1))
     folder = out or checkpoint.scores_folder(run, scores)
-    prepare_folder(folder)  # before anything slow
+    prepare_folder(folder)  # an unwritable folder fails before slow predictions
     with bars("answers") as progress:
         table = predictions.predict_and_verify(model, dataset, about, progress=progress, **settings)
         workers = settings.get("workers", 1)
@@ -259,7 +265,10 @@ def _answerer(
     reset_rows: int | None,
     say: Say,
 ) -> tuple[Answerer, About, str]:
-    """Return the model that answers, a description of the evaluation, and its folder's name."""
+    """Load the model of an evaluation.
+
+    Return the model, a description of the evaluation, and the name of the folder for its scores.
+    """
     from logicgen.measures import collapse, predictions
     from logicgen.model import checkpoint
 
@@ -269,21 +278,21 @@ def _answerer(
         say(f"rows redrawn of tokens that never occur in training: {redrawn:,}")
     model = opened.answerer(data, str(run), votes)
     about = predictions.About.of(model.region, Path(run).resolve().name, data, split)
-    # The folder of a model may have scores on its own task and scores on other tasks.
+    # Scores on another task than the model's own get a folder with the name of the data set.
     scores = split if model.trained_on_task else f"{data.name}-{split}"
     scores += "" if reset_rows is None else f"-reset-rows-{reset_rows}"
     return model, replace(about, reset_rows=reset_rows, precision=opened.precision), scores
 
 
 def score_lines(summary: dict[str, Any]) -> list[str]:
-    """Return the scores in a summary of answers as lines of text."""
+    """Return the scores in the summary of an evaluation of answers, as lines of text."""
     from logicgen.measures.evaluation import score_lines
 
     return score_lines(summary)
 
 
 def perplexity_lines(summary: dict[str, Any]) -> list[str]:
-    """Return the perplexity in a summary of a corpus as lines of text."""
+    """Return the perplexity in the summary of an evaluation on a corpus, as lines of text."""
     from logicgen.measures.curves import summary_lines
 
     return summary_lines(summary)
@@ -294,9 +303,9 @@ def report(
 ) -> Path:
     """Write an HTML page on an evaluation, a data set or a corpus, and return its path.
 
-    out: the page; `report.html` in the folder if not given.
+    out: path of the page. If not given, `report.html` in the folder.
 
-    Raises LogicgenError if the folder holds none of the three.
+    Raises LogicgenError if the folder holds no evaluation, data set or corpus.
     """
     from logicgen.data.corpus import Corpus
     from logicgen.data.dataset import Dataset
@@ -328,7 +337,7 @@ def report(
 
 
 def _no_report(folder: Path) -> str:
-    """Return an error message for a folder that has no report."""
+    """Return the error message for a folder about which no report can be written."""
     from logicgen.measures.evaluation import PREDICTIONS
 
     below = [str(path.parent) for path in sorted(folder.glob(f"*/{PREDICTIONS}"))]
@@ -343,9 +352,11 @@ def _no_report(folder: Path) -> str:
 def compare(
     folders: Sequence[Path], out: Path, *, workers: int = 1, bars: Bars = no_bars
 ) -> tuple[list[str], list[str]]:
-    """Compare evaluations of the same examples. Return a table as lines, and the written files.
+    """Compare evaluations on the same examples.
 
-    folders: folders of evaluations of one data set, or of one corpus.
+    Return the lines of a table, and the paths of the written files.
+
+    folders: folders of evaluations on the same data set or corpus.
     out: folder for the figures and the page.
     """
     from logicgen.measures import compared
@@ -368,10 +379,10 @@ def study(
 ) -> None:
     """Run the trials of a study that have no record yet, and write its tables and figures.
 
-    name: a shipped name, or the path of a TOML file.
-    out: folder; `runs/studies/NAME` if not given.
-    changes: texts `KEY=VALUE`, which change keys of the study.
-    shown: functions of `run_study` that show progress and results.
+    name: the name of a shipped study, or the path of a TOML file.
+    out: folder for the results. If not given, `runs/studies/NAME`.
+    changes: texts `KEY=VALUE` that replace values of the study.
+    shown: arguments of `run_study`: functions that show progress and results.
     """
     need("train")
     from logicgen.recipes import parse_change
@@ -386,7 +397,7 @@ def study(
 
 
 def export_model(run: Path, target: Path, name: str | None, description: str | None) -> int:
-    """Write a trained model for publication, and return the number of bytes of its weights."""
+    """Write a trained model for publication; return the size of its weights in bytes."""
     with extras_named():
         from logicgen.measures.export import export
     return export(run, target, name or target.resolve().name, description)

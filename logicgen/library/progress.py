@@ -1,4 +1,4 @@
-"""Types of functions that report progress, and a function that writes results."""
+"""Types of the functions that report progress, and a function that writes a text file."""
 
 from __future__ import annotations
 
@@ -7,27 +7,30 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 Progress = Callable[..., None]
-"""A function of (stage, done, total)."""
+"""A function of (stage, done, total) that shows how much of a stage of the work is done."""
 
 Bars = Callable[..., AbstractContextManager[Progress]]
-"""A function of (unit, prefix of the stages) that returns a context of a `Progress`."""
+"""A function of (unit, prefix) that returns a context manager, which yields a `Progress`.
+
+unit: the name of the items that are counted. prefix: text before the name of each stage.
+"""
 
 Say = Callable[[str], None]
-"""A function that reports a line."""
+"""A function that shows a line of text to the user."""
 
 
 @contextmanager
 def no_bars(unit: str, prefix: str = "") -> Iterator[Progress]:
-    """Yield a `Progress` that shows nothing."""
+    """Yield a `Progress` function that shows nothing."""
     yield lambda *_: None
 
 
 def silent(line: str) -> None:
-    """Report nothing."""
+    """Ignore a line: a `Say` function that shows nothing."""
 
 
 def write_texts(path: Path, texts: Iterable[str]) -> None:
-    """Write texts into a file, which appears under its name when it is complete."""
+    """Write texts to a file. The file gets its name only when it is complete."""
     from logicgen.files import write_atomically
 
     def write(part: Path) -> None:

@@ -57,7 +57,7 @@ def raise_interruptions() -> list[KeyboardInterrupt]:
             dropped(unraisable)
 
     for number in (signal.SIGINT, signal.SIGTERM):
-        # Signals that the starter of this program told it to ignore remain ignored, as with `nohup`.
+        # A signal that this process ignores from its start, as below `nohup`, remains ignored.
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, receive)
     sys.unraisablehook = notice
