@@ -1,6 +1,6 @@
 """Formal-logic data sets in which a solver has verified every answer.
 
-The functions below cover the common uses. Each is imported when it is first used.
+The functions below cover the common uses. Each function is imported at its first use.
 
     logicgen.solve("propositional", "a & !b")               # Solution(status, witness)
     logicgen.verify("propositional", "a | b", "a=1")        # Verdict.CORRECT
@@ -17,7 +17,7 @@ The functions below cover the common uses. Each is imported when it is first use
 
 from __future__ import annotations
 
-# Not imported from `typing`: that import is slow, and Ctrl-C would print a traceback meanwhile.
+# An import of `typing` is slow. If Ctrl-C came during it, Python would print a traceback.
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ _ELSEWHERE = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import and return a name of `__all__`."""
+    """Import and return the public function or class called `name`."""
     if name not in __all__:
         raise AttributeError(f"module 'logicgen' has no attribute {name!r}")
     from importlib import import_module
@@ -76,5 +76,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return the public names."""
+    """Return the public names of the package, for `dir(logicgen)`."""
     return [*__all__, "__version__"]

@@ -1,4 +1,4 @@
-"""The errors that logicgen raises for a person to read, and functions for their messages."""
+"""Exceptions whose messages are for users, and functions that write such messages."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-# Characters of the longest message. A longer message loses its middle; the remedy is at its end.
+# The largest number of characters in a message. The middle of a longer message is removed, because
+# its end contains the remedy.
 LONGEST = 2000
 
 
 class LogicgenError(Exception):
-    """An error with a message for a person: the fault, its place, and a remedy.
+    """An error whose message names the fault, its place and a remedy for the user.
 
     The command line prints the message and exits with status 2. A message spans several lines only
     if it points into a text (`FormatError`). A message is shortened to 2,000 characters.
@@ -23,26 +24,29 @@ class LogicgenError(Exception):
 
 
 class FormatError(LogicgenError):
-    """A text that does not parse, with the line and column (both from 1) of the error."""
+    """An error in a text that does not parse, with its line and column (both from 1)."""
 
     def __init__(self, reason: str, text: str, line: int, column: int) -> None:
         self.reason, self.text, self.line, self.column = reason, text, line, column
         lines = text.split("\n")
         shown = lines[line - 1] if line <= len(lines) else ""
-        # Show a window around the place: a formula may have 10,000 characters.
+        # Show only the characters near the error, because a formula may have 10,000 characters.
         start = max(0, column - 1 - 60)
         window = "".join(c if c.isprintable() else " " for c in shown[start : start + 100])
         caret = " " * (column - 1 - start) + "^"
         super().__init__(f"line {line}, column {column}: {reason}\n  {window}\n  {caret}")
 
     def __reduce__(self) -> Any:
-        """Return the arguments for pickle, which would otherwise pass only the message."""
+        """Make pickle keep the line and the column. By default it keeps only the message."""
         return type(self), (self.reason, self.text, self.line, self.column)
 
 
 @contextmanager
 def at(place: object) -> Iterator[None]:
-    """Put the place before the message of each LogicgenError that is raised inside."""
+    """Prefix the message of a LogicgenError that the `with` block raises with `place`.
+
+    place: where the error is, such as a file and a line.
+    """
     try:
         yield
     except LogicgenError as error:
@@ -50,24 +54,29 @@ def at(place: object) -> Iterator[None]:
 
 
 def reason_of(error: Exception) -> str:
-    """Return the reason of an error of the operating system, without the path."""
+    """Return why the operating system refused a file, without the path of the file."""
     return str(getattr(error, "strerror", None) or error)
 
 
-# Control characters except line breaks and tabs, and marks that change the writing direction.
+# Control characters except line breaks and tabs, and characters that change the writing direction.
 _CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
 )
 
 
 def printable(text: str) -> str:
-    """Return a text that is safe on a terminal: control characters are written like `\\x1b`."""
+    """Return a text that is safe on a terminal: control characters become escapes like `\\x1b`."""
     return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
 @contextmanager
 def reading(source: object) -> Iterator[None]:
-    """Raise LogicgenError if `source`, which is read inside, cannot be opened or is not UTF-8."""
+    """Turn errors of reading a file in the `with` block into a LogicgenError.
+
+    Such errors are a file that cannot be opened, or a text that is not UTF-8.
+
+    source: the file, for the message.
+    """
     try:
         yield
     except OSError as error:

@@ -2,7 +2,7 @@
 
 `pip install logicgen` installs all packages that making data, solving, verifying and scoring need.
 Training, figures and automata need more packages, which an extra such as `logicgen[train]`
-installs. These packages are imported only by the functions that use them.
+installs. Only the functions that use such a package import it.
 
 A plugin is an entry point of an installed package, in one of the groups `logicgen.tasks`,
 `logicgen.solvers`, `logicgen.embeddings`, `logicgen.positions` and `logicgen.measures`.
@@ -37,7 +37,7 @@ EXTRAS = {
     "torch": "train",
     "verifiers": "verifiers",
 }
-"""The extra that installs each package, by the name under which the package is imported."""
+"""The import name of each optional package, mapped to the extra that installs the package."""
 
 
 DECISIVE = ("logicgen", "lark", "pyarrow", "python-sat")
@@ -45,13 +45,14 @@ DECISIVE = ("logicgen", "lark", "pyarrow", "python-sat")
 
 
 class MissingExtraError(LogicgenError, ImportError):
-    """An optional package is not installed. The message names the extra to install."""
+    """An optional package is missing or broken. The message contains the command to install it."""
 
 
 def missing_extra(error: BaseException) -> MissingExtraError | None:
-    """Return the error that names the extra if a package of an extra is missing or incomplete.
+    """Return a MissingExtraError if a package of an extra caused `error`, else None.
 
-    A package is incomplete if a part or a dependency of it cannot be imported.
+    The package may be missing. Or it may be incomplete: a module or a dependency of it cannot be
+    imported.
     """
     if isinstance(error, LogicgenError):
         return None
@@ -63,7 +64,7 @@ def missing_extra(error: BaseException) -> MissingExtraError | None:
     if (package := named.partition(".")[0]) in EXTRAS:
         return _incomplete(package, error)
     trace = error.__traceback__
-    while trace is not None:  # from the outside to the place that failed
+    while trace is not None:  # from the outermost frame to the frame that raised the error
         frame = trace.tb_frame
         package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
         if package in EXTRAS and frame.f_code.co_name == "<module>":
@@ -85,7 +86,7 @@ def _incomplete(package: str, error: BaseException) -> MissingExtraError:
 def need(extra: str) -> None:
     """Raise MissingExtraError if a package of an extra is not installed.
 
-    Long work calls this first, because it imports the package late.
+    Call this before long work that imports the package late, so that the error comes early.
     """
     for package, bringing in EXTRAS.items():
         if bringing == extra and find_spec(package) is None:
@@ -102,7 +103,7 @@ def _missing(package: str) -> MissingExtraError:
 
 @contextmanager
 def extras_named() -> Iterator[None]:
-    """Raise MissingExtraError if a package of an extra cannot be imported."""
+    """Raise MissingExtraError if the `with` block cannot import a package of an extra."""
     try:
         yield
     except (ImportError, AttributeError, OSError) as error:
@@ -113,22 +114,22 @@ def extras_named() -> Iterator[None]:
 
 
 def plugins(group: str) -> dict[str, EntryPoint]:
-    """Return the plugins of an entry-point group by name, without importing them.
+    """Return a dict from name to plugin for an entry-point group. No plugin is imported.
 
-    Another package cannot replace a plugin of logicgen.
+    If another package has a plugin with the name of a plugin of logicgen, it is left out.
     """
     points = sorted(entry_points(group=group), key=lambda point: (is_own(point), point.name))
-    found = {point.name: point for point in points}  # the last plugin of a name: logicgen's own
+    found = {point.name: point for point in points}  # of equal names the last: logicgen's own
     return dict(sorted(found.items()))
 
 
 def is_own(point: EntryPoint) -> bool:
-    """Return whether a plugin is part of logicgen."""
+    """Return whether logicgen itself installs a plugin."""
     return point.value.startswith("logicgen.")
 
 
 def load_plugin(point: EntryPoint) -> Any:
-    """Return the object that a plugin names. Raises LogicgenError if it cannot be imported."""
+    """Import and return the object of a plugin. Raises LogicgenError if the import fails."""
     try:
         return point.load()
     except Exception as error:

@@ -1,8 +1,8 @@
 """Atomic writes, strict reading of JSON, and SHA-256 checksums.
 
-A regular file is written under another name and then renamed. If the path is a link, the file that
-it leads to is written. A pipe or a device is written directly, because a rename would replace it.
-JSON may come from strangers, so its size and nesting are limited.
+A regular file is written under a temporary name and then renamed. If the path is a link, its target
+is written. A pipe or a device is written directly, because a rename would replace it. JSON may come
+from an untrusted source, so its size and nesting are limited.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from typing import Any
 
 from logicgen.errors import LogicgenError, reading, reason_of
 
-MOST_BYTES = 2**28  # of a JSON file
-MOST_LEVELS = 64  # of nesting in JSON; deeper nesting could exhaust the stack of a reader
+MOST_BYTES = 2**28  # bytes: the largest JSON file
+MOST_LEVELS = 64  # the deepest nesting of JSON, because readers of JSON are recursive
 
-# A name of more bytes is replaced by its checksum in the name of the part, because file systems
-# allow 255 bytes.
+# The largest number of bytes of a file name in the name of its temporary file. A longer name is
+# replaced by its checksum, because file systems allow names of 255 bytes.
 _LONG = 240
 
 
 def part_path(path: Path) -> Path:
-    """Return the path that a file has until it is complete."""
+    """Return the temporary path of a file, which it has until it is complete."""
     name = path.name
     if len(os.fsencode(name)) > _LONG:
         name = hashlib.sha256(os.fsencode(name)).hexdigest()
@@ -38,13 +38,13 @@ def part_path(path: Path) -> Path:
 
 
 def own_part_path(path: Path) -> Path:
-    """Return a part path of this thread, because other threads may write the same file."""
+    """Return a temporary path for this thread only, because other threads may write the file."""
     own = f"{platform.node()}.{os.getpid()}.{threading.get_ident()}"
     return part_path(path.with_name(f"{path.name}.{own}"))
 
 
 def is_part(path: Path) -> bool:
-    """Return whether a file is the unfinished part of another file."""
+    """Return whether a path is the temporary path of an unfinished file."""
     return path.name.startswith(".") and path.name.endswith(".part")
 
 
@@ -59,9 +59,9 @@ def write_atomically(
 
     If `path` is a pipe or a device, call `write` with `path` itself.
 
-    forced: flush the content to the disk before the rename. After a power cut the file is then
-        either the old file or the new file.
-    part: the temporary path, on the same file system; if not given, `part_path`.
+    forced: whether to flush the content to the disk before the rename. Then a power cut leaves the
+        old file or the new file, and no damaged file.
+    part: the temporary path, on the same file system. The default is `part_path(path)`.
 
     Raises LogicgenError if the file cannot be written. After an error or Ctrl-C the temporary file
     is deleted.
@@ -93,7 +93,9 @@ def write_atomically(
 
 
 def _mode(path: Path) -> int | None:
-    """Return the mode of the file at a path, following links, or None if it does not exist.
+    """Return the type and permission bits of the file at a path; None if no file exists there.
+
+    Links are followed.
 
     Raises LogicgenError if the path is a folder.
     """
@@ -140,18 +142,18 @@ def prepare_folder(folder: Path) -> None:
 
 
 def sha256(path: Path) -> str:
-    """Return the checksum of a file. Raises OSError if the file cannot be read."""
+    """Return the SHA-256 of a file as hex. Raises OSError if the file cannot be read."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def text_sha256(text: str) -> str:
-    """Return the checksum of a text in UTF-8."""
+    """Return the SHA-256 of a text in UTF-8, as hex."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def json_sha256(content: Mapping[str, Any], without: str) -> str:
-    """Return the checksum of a JSON object without the key `without`, which holds the checksum."""
+    """Return the SHA-256 of a JSON object without the key `without`, which stores the SHA-256."""
     rest = {key: value for key, value in content.items() if key != without}
     return text_sha256(json.dumps(rest, sort_keys=True))
 
@@ -159,20 +161,23 @@ def json_sha256(content: Mapping[str, Any], without: str) -> str:
 def read_json(path: Path, remedy: str) -> dict[str, Any]:
     """Return the JSON object in a file.
 
-    Raises LogicgenError with `remedy` if the file is not a JSON object, has more than `MOST_BYTES`
-    bytes, or is nested deeper than `MOST_LEVELS`.
+    Raises LogicgenError if the file is not a JSON object, has more than `MOST_BYTES` bytes, or is
+    nested deeper than `MOST_LEVELS`. The message contains `remedy`: how to repair the file.
     """
     return json_object(read_bytes(path), path, remedy)
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return the first `MOST_BYTES` + 1 bytes of a file, so that the caller can see the excess."""
+    """Return at most `MOST_BYTES` + 1 bytes of a file. The last byte shows that it is too large."""
     with reading(path), open(path, "rb") as file:
         return file.read(MOST_BYTES + 1)
 
 
 def json_object(content: bytes, place: object, remedy: str) -> dict[str, Any]:
-    """Return the JSON object in `content`. Errors name `place`; see `read_json`."""
+    """Return the JSON object in `content`. Raises LogicgenError as `read_json` does.
+
+    place: where the content comes from, for the message.
+    """
     try:
         if len(content) > MOST_BYTES:
             raise ValueError(f"more than {MOST_BYTES:,} bytes")
@@ -231,12 +236,15 @@ def check_depth(content: Any) -> None:
 
 def damaged(place: object, remedy: str, error: object) -> LogicgenError:
     """Return the LogicgenError for a file with invalid content."""
-    line = " ".join(str(error).split())  # it may quote the file
+    line = " ".join(str(error).split())  # one line, because the message may quote lines of the file
     return LogicgenError(f"{place}: damaged; {remedy} ({line[:300]})")
 
 
 def commit() -> str | None:
-    """Return the commit of the source tree that this runs from, if any, with a + if changed."""
+    """Return the Git commit of the source checkout that this program runs from.
+
+    A + at the end means that files are changed. Without a checkout, return None.
+    """
     import subprocess
 
     root = Path(__file__).resolve().parents[1]
@@ -244,7 +252,7 @@ def commit() -> str | None:
         return None
 
     def git(*arguments: str) -> str:
-        # Only constants and the package's own folder are in the command.
+        # The command contains only constants and the path of the checkout.
         command = ["git", f"--git-dir={root / '.git'}", f"--work-tree={root}", *arguments]
         said = subprocess.check_output(command, stderr=subprocess.DEVNULL)  # noqa: S603
         return said.decode().strip()

@@ -1,4 +1,4 @@
-"""Recipes: reading TOML files, checking them against a typed model, and finding shipped recipes."""
+"""Find shipped recipes, read TOML files, and check them against pydantic models."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PACKAGE = Path(__file__).resolve().parent
 
 Model = TypeVar("Model", bound=BaseModel)
 
-# Deepest nesting of a TOML file. Code that copies or compares tables is recursive.
+# The deepest nesting of tables in a TOML file, because code that copies tables is recursive.
 DEEPEST = 100
 _TOO_DEEP = f"nested more than {DEEPEST} deep; take out tables or lists"
 _TOO_LARGE = "a whole number that is too large; TOML allows -2^63 to 2^63 - 1"
@@ -40,7 +40,7 @@ class Table(BaseModel):
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Return the tables of a TOML file. Raises LogicgenError, with the place, if it is not TOML."""
+    """Return the content of a TOML file. Raises LogicgenError with the line if it is not TOML."""
     with reading(path):
         text = path.read_text(encoding="utf-8")
     return _parse_toml(text, str(path))
@@ -53,7 +53,7 @@ def _parse_toml(text: str, where: str) -> dict[str, Any]:
         raise LogicgenError(f"{where}: not TOML: {error}") from error
     except RecursionError:
         raise LogicgenError(f"{where}: {_TOO_DEEP}") from None
-    except ValueError:  # int() refuses thousands of digits
+    except ValueError:  # `int` refuses a number with thousands of digits
         lines = text.splitlines()
         line = next((i for i, each in enumerate(lines, 1) if _LONG_NUMBER.search(each)), "?")
         raise LogicgenError(f"{where}: line {line}: {_TOO_LARGE}") from None
@@ -62,7 +62,10 @@ def _parse_toml(text: str, where: str) -> dict[str, Any]:
 
 
 def _check_bounds(tables: dict[str, Any], where: str) -> None:
-    """Raise LogicgenError if tables are nested too deeply or an integer is too large."""
+    """Raise LogicgenError if tables are nested too deeply or an integer is too large.
+
+    where: the file, for the message.
+    """
     todo: list[tuple[tuple[str, ...], Any]] = [((), tables)]
     while todo:
         place, value = todo.pop()
@@ -77,7 +80,7 @@ def _check_bounds(tables: dict[str, Any], where: str) -> None:
 
 
 def parse_change(text: str) -> tuple[str, Any]:
-    """Return the key and the value of `KEY=VALUE`. A text value needs no quotes.
+    """Return the key and the value of a text `KEY=VALUE`. If the value is text, it needs no quotes.
 
     Raises LogicgenError if the text has another form.
     """
@@ -95,10 +98,10 @@ def changed(
     """Return a copy of a recipe's tables with changed values.
 
     changes: new values by dotted key, such as `training.steps`.
-    dotted: names of tables with keys that contain dots. The rest of a dotted key after such a name
-        is a single key.
+    dotted: names of tables whose keys contain dots. After such a name, the rest of a dotted key is
+        one key.
 
-    Raises LogicgenError with `where` and the key if a part of the key is not a table.
+    Raises LogicgenError with `where` and the key if a name before a dot is not a table.
     """
     tables = deepcopy(tables)
     for key, value in changes.items():
@@ -115,7 +118,9 @@ def changed(
 
 
 def validate(model: type[Model], values: Any, where: str, table: str = "") -> Model:
-    """Return `values` as a `model`.
+    """Return `values` as an instance of the pydantic class `model`.
+
+    where: the file, for the message. table: the name of the table that `values` come from.
 
     Raises LogicgenError with `where`, the key and the allowed values.
     """
@@ -126,8 +131,8 @@ def validate(model: type[Model], values: Any, where: str, table: str = "") -> Mo
 
 
 def _first_problem(model: type[BaseModel], error: ValidationError, table: str) -> str:
-    """Return a message about the first of the problems in an error."""
-    # A misspelt key is reported as unknown and as missing. Report it as unknown.
+    """Return a message about the first of the wrong values that pydantic reports in `error`."""
+    # Pydantic reports a misspelled key as unknown and as missing. Only "unknown" is helpful.
     errors = sorted(error.errors(), key=lambda e: e["type"] != "extra_forbidden")
     first, others = errors[0], len(errors) - 1
     place = [str(part) for part in first["loc"]]
@@ -156,7 +161,11 @@ def _first_problem(model: type[BaseModel], error: ValidationError, table: str) -
 
 
 def _tables(model: type[BaseModel], place: list[str]) -> list[type[BaseModel]]:
-    """Return the models of the table at a place. Keys of dicts and indices of lists are skipped."""
+    """Return the pydantic classes that the table at a place can have.
+
+    place: keys from the outermost table to this table. Keys of dicts and indices of lists have no
+        class and are skipped.
+    """
     models = [model]
     for name in place:
         fields = [each.model_fields[name] for each in models if name in each.model_fields]
@@ -167,7 +176,10 @@ def _tables(model: type[BaseModel], place: list[str]) -> list[type[BaseModel]]:
 
 
 def _said(model: type[BaseModel], place: list[str]) -> list[str]:
-    """Return a place without the kinds of tables, which pydantic adds and a file does not have."""
+    """Return the keys of a place as the file has them.
+
+    Pydantic adds the `kind` (or architecture or method) of a table as a key. Such keys are removed.
+    """
     return [
         name
         for number, name in enumerate(place)
@@ -176,21 +188,24 @@ def _said(model: type[BaseModel], place: list[str]) -> list[str]:
 
 
 def _tags(model: type[BaseModel]) -> tuple[Any, ...]:
-    """Return the allowed values of the `kind`, `architecture` and `method` of a table."""
+    """Return the allowed values of the fields `kind`, `architecture` and `method` of a class."""
     keys = ("kind", "architecture", "method")
     fields = [model.model_fields[key] for key in keys if key in model.model_fields]
     return tuple(tag for field in fields for tag in getattr(field.annotation, "__args__", ()))
 
 
 def _inner(annotation: Any) -> list[type[BaseModel]]:
-    """Return the models in an annotation such as `list[dict[str, Model]] | None`."""
+    """Return the pydantic classes in a type annotation, such as `list[dict[str, Model]] | None`."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [model for part in getattr(annotation, "__args__", ()) for model in _inner(part)]
 
 
 def folder(kind: str) -> Path:
-    """Return the folder of shipped `grammars`, `datasets`, `models` or `studies`.
+    """Return the folder of the shipped recipes of a kind.
+
+    kind: `grammars`, `datasets`, `models` or `studies`.
+
 
     In an installed wheel the folder is inside the package. In a source checkout it is next to the
     package. Raises LogicgenError if the folder is missing.
@@ -204,28 +219,30 @@ def folder(kind: str) -> Path:
 
 
 def _files(kind: str, suffix: str) -> dict[str, Path]:
-    """Return the paths of the package's files of one kind, such as `datasets`, by name.
+    """Return a dict from name to path of the shipped recipes of a kind, such as `datasets`.
 
-    The name of a file is its stem. Files in subfolders are included.
+    The name is the file name without its suffix. Files in subfolders are included.
     """
     return {path.stem: path for path in folder(kind).rglob(f"*{suffix}")}
 
 
 def names(kind: str, suffix: str) -> list[str]:
-    """Return the names of all shipped declarations of a kind, sorted."""
+    """Return the names of all shipped recipes of a kind, sorted."""
     return sorted(_files(kind, suffix))
 
 
 def trained() -> list[str]:
-    """Return the names of the models that ship with their weights, sorted."""
+    """Return the names of the trained models in the package, sorted."""
     return sorted(path.parent.name for path in folder("models").glob("weights/*/model.json"))
 
 
 def find(kind: str, suffix: str, name: str) -> Path:
-    """Return the file that `name` stands for: a path or the name of a shipped recipe.
+    """Return the path of a recipe.
 
-    A name that contains a slash or ends in `suffix` is a path. Raises LogicgenError, with similar
-    names, if there is no such file.
+    name: the name of a shipped recipe, or a path. If it contains a slash or ends in `suffix`, it is
+        a path.
+
+    Raises LogicgenError if the file does not exist. The message lists similar names.
     """
     if name.endswith(suffix) or "/" in name:
         if os.path.isfile(name):

@@ -1,11 +1,11 @@
 """Tokens of formulas and tokens of texts, and their ids.
 
-A `Vocabulary` has finitely many *fixed tokens* (operators, constants, separators, markers) with ids
-`0..F-1`, and *symbols* (propositions, variables, letters to copy) without an upper bound: symbol
-`k` has id `F + k`. Symbols are written `a`, `b`, ..., `z`, `a1`, ..., `z1`, `a2`, ...
+A `Vocabulary` has F *fixed tokens* (operators, constants, separators, markers) with ids `0..F-1`,
+and infinitely many *symbols* (propositions, variables, letters to copy): symbol `k` has id `F + k`.
+Symbols are written `a`, `b`, ..., `z`, `a1`, ..., `z1`, `a2`, ...
 
-`Tokens` holds the tokens of a language model. `<end>` follows every document, and is never in a
-text.
+`Tokens` holds the V tokens of a language model. `<end>` follows every document. It is never part of
+a text.
 
     kind          a token is                            ids
     characters    a character                           0 <end>, 1 <other>, then the most frequent
@@ -38,7 +38,7 @@ PAD, START, END = "<pad>", "<start>", "<end>"
 # The largest number of symbols of a data set or a model.
 MOST_SYMBOLS = 1_000_000
 
-# The number of digits is limited, because Python refuses to convert very long numbers.
+# At most 17 digits, because Python refuses to convert a text of very many digits to a number.
 _SYMBOL = re.compile(r"([a-z])(0|[1-9][0-9]{0,16})?\Z")
 
 
@@ -81,7 +81,7 @@ class Vocabulary:
         return f"Vocabulary({' '.join(self.fixed[3:])})"
 
     def id(self, token: str) -> int:
-        """Return the id of a token. Raises KeyError if it is not a fixed token or a symbol."""
+        """Return the id of a token. Raises KeyError if `token` is no fixed token and no symbol."""
         number = self._ids.get(token)
         if number is None:
             symbol = symbol_index(token)
@@ -91,16 +91,16 @@ class Vocabulary:
         return number
 
     def token(self, number: int) -> str:
-        """Return the text of an id."""
+        """Return the token with this id, as text."""
         own = number - len(self.fixed)
         return self.fixed[number] if own < 0 else symbol_name(own)
 
     def encode(self, text: str) -> list[int]:
-        """Return the ids of the blank-separated tokens of `text`, without markers."""
+        """Return the ids of the blank-separated tokens of `text`, without `<start>` and `<end>`."""
         return [self.id(token) for token in text.split()]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Return the text of `ids` up to the first `<end>`, without markers."""
+        """Return the text of `ids` up to the first `<end>`, without `<pad>` and `<start>`."""
         before = takewhile(lambda number: number != self.end, ids)
         markers = self.pad, self.start
         return " ".join(self.token(number) for number in before if number not in markers)
@@ -108,16 +108,17 @@ class Vocabulary:
 
 Kind = Literal["characters", "letters", "byte-pairs", "names"]
 
-NOTHING = -1  # the id at places after the end of a sequence; no token has this id
-OTHER = "<other>"  # the token of all characters without a token of their own
+NOTHING = -1  # fills places after the end of a sequence of ids; no token has this id
+OTHER = "<other>"  # stands for each character that is not a token
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 Lattice = list[dict[int, int]]
 """All ways to cut one text into tokens.
 
-Entry i is for place i of the text (a byte or a character). It maps the id of each token that can
-begin there to the place after that token. The length of the list is the place after the text.
+A place is the index of a byte (byte pairs), a character or a name (other kinds). Entry i is for
+place i. It maps the id of each token that can begin there to the place after this token. The length
+of the list is the place after the text.
 """
 
 
@@ -143,20 +144,20 @@ class TokensTable(Table):
 
 
 class Tokens:
-    """The V tokens of a language model. `kind` is the way in which texts are cut into tokens."""
+    """The V tokens of a language model. `kind` is the way in which a text is split into tokens."""
 
     end = 0
 
     def __init__(self, kind: Kind, texts: Sequence[str], merges: str | None = None) -> None:
         self.kind: Kind = kind
-        self.texts = tuple(texts)  # by id
-        self.merges = merges  # for `byte-pairs`: the JSON of a tokenizer of the library tokenizers
+        self.texts = tuple(texts)  # entry i is the token with id i
+        self.merges = merges  # only for `byte-pairs`: JSON of the package tokenizers
         self._ids = {text: number for number, text in enumerate(self.texts)}
         if len(self._ids) != len(self.texts):
             raise ValueError("a token is listed twice")
 
     def __len__(self) -> int:
-        """Return V."""
+        """Return V, the number of tokens."""
         return len(self.texts)
 
     def __eq__(self, other: object) -> bool:
@@ -167,11 +168,11 @@ class Tokens:
 
     @property
     def by_character(self) -> bool:
-        """Return whether each token is a single character; then `OTHER` is a token."""
+        """Return whether tokens are single characters. Then `OTHER` is an additional token."""
         return self.kind in ("characters", "letters")
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the content for JSON; `Tokens(**...)` reads it."""
+        """Return the arguments of `Tokens` for JSON. `Tokens(**arguments)` gives equal tokens."""
         content = {"kind": self.kind, "texts": list(self.texts)}
         return content | ({"merges": self.merges} if self.merges is not None else {})
 
@@ -232,12 +233,15 @@ class Tokens:
         return number
 
     def encode(self, text: str) -> np.ndarray:
-        """Return the (T,) ids of a text without `<end>`. Raises LogicgenError for unknown names."""
+        """Return the ids of the T tokens of a text, (T,). No `<end>` is added.
+
+        Raises LogicgenError if a name is unknown.
+        """
         if self.by_character:
             text = _between_blanks(text) if self.kind == "letters" else text
             return self._by_character[np.frombuffer(text.encode("utf-32-le"), np.uint32)]
         if self.kind == "byte-pairs":
-            text.encode()  # raises UnicodeEncodeError; the library would raise another error
+            text.encode()  # raises UnicodeEncodeError; tokenizers would raise another error
             return np.array(self._tokenizer.encode(text).ids, dtype=np.int64)
         names = text.split()
         if END in names:
@@ -254,15 +258,15 @@ class Tokens:
         return "".join("�" if number == 1 else self.texts[number] for number in before)
 
     def lattice(self, text: str) -> Lattice:
-        """Return all ways to cut a text into tokens. `encode` returns one of them.
+        """Return all ways to split a text into tokens. `encode` returns one of these ways.
 
-        For byte pairs, a place is a byte. For other kinds there is a single way.
+        Only byte pairs have more than one way.
         """
         if self.kind != "byte-pairs":
             return [{int(number): place + 1} for place, number in enumerate(self.encode(text))]
         from tokenizers import pre_tokenizers
 
-        # The texts of tokens have a character for each byte.
+        # In `texts`, each byte of a byte-pair token is written as one character.
         alphabet = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
         written = "".join(piece for piece, _ in alphabet.pre_tokenize_str(text))
         longest = max(map(len, self.texts))
@@ -280,17 +284,18 @@ class Tokens:
 
         try:
             tokenizer = Tokenizer.from_str(str(self.merges))
-        except Exception as error:  # the library has no class of its own for this
+        except Exception as error:  # tokenizers raises plain exceptions
             raise LogicgenError(f"merges of byte pairs are damaged: {error}") from None
         ids = tokenizer.get_vocab()
         if sorted(ids, key=lambda one: ids[one]) != list(self.texts):
             raise LogicgenError("merges of byte pairs are damaged: they belong to other tokens")
-        tokenizer.encode_special_tokens = True  # "<end>" in a text is five characters, no marker
+        # The characters "<end>" in a text are split like other characters.
+        tokenizer.encode_special_tokens = True
         return tokenizer
 
     @cached_property
     def _by_character(self) -> np.ndarray:
-        """Return the id of each Unicode character."""
+        """Return an array (0x110000,) with the id of each Unicode character, at its code point."""
         table = np.ones(0x110000, dtype=np.int64)
         for number, text in enumerate(self.texts[2:], 2):
             table[ord(text)] = number
@@ -298,8 +303,8 @@ class Tokens:
 
 
 def _between_blanks(text: str) -> str:
-    """Return the letters a to z of a text in lower case, with a blank for each gap between them.
+    """Return a text in lower case, with each run of characters outside a-z as a single blank.
 
-    A text does not begin with a blank, but may end with a blank. So texts can be joined.
+    The result never begins with a blank, but may end with a blank. So results can be joined.
     """
     return re.sub("[^a-z]+", " ", text.lower()).removeprefix(" ")
