@@ -1,1 +1,1 @@
-"""Adapters: other packages call them to judge completions of logicgen's problems."""
+"""Adapters through which other packages judge completions of logicgen's problems."""

@@ -1,4 +1,4 @@
-"""Endless random problems as a data set of Hugging Face `datasets`.
+"""Stream random problems without end, as a data set of Hugging Face `datasets`.
 
     trainer = GRPOTrainer(..., train_dataset=stream("ltl", symbols=(1, 5), length=(5, 20)))
 
@@ -34,8 +34,8 @@ def stream(
 
     kind: the format of the rows, as in `logicgen export --for`.
     examples, notation: settings of prompts, as in `logicgen.prompt`.
-    shards: the number of workers of the data loader. Each worker reads one shard, which is endless.
-        A single worker would therefore never leave the first of several shards.
+    shards: the number of workers of the data loader, because each worker has to read one shard. A
+        shard never ends, so a worker with several shards would only read the first shard.
     how: arguments of `ProblemSamples`: `symbols`, `length`, `seed`, `curriculum`, ...
 
     Raises LogicgenError for a task without prompts, or for an impossible setting.
@@ -47,13 +47,16 @@ def stream(
     if kind not in FORMATS:
         raise LogicgenError(f"no format is called {kind!r}: {nearest(kind, list(FORMATS))}")
     asked = {"task": task, "kind": kind, "examples": examples, "notation": notation, **how}
-    next(_rows([0], shards, asked))  # raises errors here instead of in a worker
+    next(_rows([0], shards, asked))  # report wrong settings here instead of in a worker
     parts = {"parts": list(range(shards)), "shards": shards, "asked": asked}
     return IterableDataset.from_generator(_rows, gen_kwargs=parts)
 
 
 def _rows(parts: Sequence[int], shards: int, asked: dict[str, Any]) -> Iterator[Row]:
-    """Yield rows in order: row i if the remainder of i divided by `shards` is in `parts`."""
+    """Yield the rows of some shards: row i if `i % shards` is in `parts`.
+
+    asked: the arguments of `stream`.
+    """
     how = dict(asked)
     task, kind = load_task(how.pop("task")), how.pop("kind")
     written = how.pop("examples"), how.pop("notation")

@@ -3,8 +3,8 @@
     inspect eval logicgen/solve -T data=data/ltl-mini --model openai/gpt-4o
     inspect eval logicgen/ask -T prompts=prompts.jsonl --model openai/gpt-4o
 
-Metrics are over the samples with a known verdict. The metadata of a sample contain the name and the
-fingerprint of its data set, its split and its row.
+Metrics count only samples with a known verdict. The metadata of a sample contain the name and the
+fingerprint (a checksum) of its data set, its split and its row.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ def solve(
     timeout: float = 10.0,
     limit: int | None = None,
 ) -> Any:
-    """Return the Inspect task that asks for answers to the problems of a data set.
+    """Return an Inspect task: a model has to solve the problems of a data set.
 
     data: the folder of the data set.
     examples, notation: settings of prompts, as in `logicgen.prompt`.
     mode, timeout: settings of `logicgen.Scorer`.
-    limit: take only the first samples, up to this number.
+    limit: the largest number of samples; the first samples are taken. None means all samples.
 
     Raises LogicgenError if the data set or the split does not exist, if the task has no prompts, or
     for an impossible setting.
@@ -62,7 +62,10 @@ def solve(
 
 
 def _sample(row: dict[str, Any], source: dict[str, str]) -> Any:
-    """Return a row of prompts as a sample. Its target is the stored answer."""
+    """Return an Inspect sample for a row of an export. The target is the stored answer.
+
+    source: name, fingerprint and split of the data set, for the metadata.
+    """
     kept = {key: value for key, value in row.items() if key not in ("prompt", "answer")}
     return Sample(
         id=f"{row['split']}-{row['row']}",
@@ -74,13 +77,13 @@ def _sample(row: dict[str, Any], source: dict[str, str]) -> Any:
 
 @task
 def ask(prompts: str, mode: Mode = "strict", timeout: float = 10.0) -> Any:
-    """Return the Inspect task that asks the prompts of a file, which all have the same task.
+    """Return an Inspect task with the prompts of a file. All prompts are of one logicgen task.
 
     prompts: JSON lines, as `logicgen measure covariance --prompts` and `logicgen export --for
         jsonl` write them.
     mode, timeout: settings of `logicgen.Scorer`.
 
-    Raises LogicgenError with the number of a line that misses a field.
+    Raises LogicgenError with the number of a line that lacks a field.
     """
     samples, tasks = [], set()
     for number, row in enumerate(read_lines(Path(prompts)), start=1):
@@ -109,13 +112,13 @@ def ask(prompts: str, mode: Mode = "strict", timeout: float = 10.0) -> Any:
     ]
 )
 def verified(task: str, mode: Mode = "strict", timeout: float = 10.0) -> Any:
-    """Return the scorer of a logicgen task: "C" for a right answer, "I" for any other answer.
+    """Return the Inspect scorer of a logicgen task: "C" for a right answer, else "I".
 
     The metadata of a sample need `problem`, `symbols` and `length`. If the judge cannot decide
     within `timeout` seconds, the sample stays unscored, and no metric counts it.
 
-    Raises LogicgenError for an unknown task or an impossible setting. The scorer raises it for a
-    sample without a problem.
+    Raises LogicgenError for an unknown task or an impossible setting. The scorer raises
+    LogicgenError for a sample without a problem.
     """
     judge = shared_scorer(task, mode, timeout, reasons=True)
 

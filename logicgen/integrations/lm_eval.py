@@ -1,4 +1,4 @@
-"""Functions for task files of lm-evaluation-harness: reading an export, judging completions.
+"""Read an export for lm-evaluation-harness, and judge the completions.
 
     logicgen export data/ltl-mini prompts --for lm-eval
     lm_eval run --include_path prompts --tasks logicgen ...
@@ -24,9 +24,10 @@ at_least("lm_eval", "0.4.13")
 
 
 def load(*, split: str, config_source: str, **_: Any) -> dict[str, Any]:
-    """Return the rows of a split as a `datasets.Dataset`, by the name of the split.
+    """Return a dict with one entry: from the name of a split to its rows (`datasets.Dataset`).
 
-    config_source: the path of the task file, which the harness passes. *split*.jsonl is next to it.
+    config_source: the path of the task file, which the harness passes. The rows are in the file
+        *split*.jsonl next to it.
 
     Raises LogicgenError if *split*.jsonl is missing, or if `logicgen export` did not write it.
     """
@@ -48,11 +49,11 @@ def load(*, split: str, config_source: str, **_: Any) -> dict[str, Any]:
 def strict(doc: dict[str, Any], results: Sequence[object]) -> dict[str, float]:
     """Return the metrics of a completion. Its answer must be between <answer> and </answer>.
 
-    `correct`, `invalid` and `unknown` are 1.0 or 0.0. If the verdict is unknown, `unknown` is 1.0
-    and the other two are left out, so that their means are over known verdicts.
+    The metrics `correct`, `invalid` and `unknown` are 1.0 or 0.0. If the verdict is unknown, the
+    result has only `unknown`, so that the means of the other metrics count known verdicts only.
 
-    doc: a row.
-    results: a list with the completion.
+    doc: the row of the problem.
+    results: a list with one completion.
 
     Raises LogicgenError if the row has no problem or no task, or if the problem does not parse. No
     completion raises an error.
@@ -61,7 +62,7 @@ def strict(doc: dict[str, Any], results: Sequence[object]) -> dict[str, float]:
 
 
 def tolerant(doc: dict[str, Any], results: Sequence[object]) -> dict[str, float]:
-    """Return the metrics of a completion as `strict` does, with the answer anywhere in it."""
+    """Return the metrics of a completion as `strict` does. The answer may be anywhere in it."""
     return _judged(doc, results, "tolerant")
 
 

@@ -1,4 +1,4 @@
-"""A reward function for OpenRLHF: rewards completions that solve their problem.
+"""Reward completions that solve their problem, for OpenRLHF.
 
 Write data with `logicgen export DATA DIR --for openrlhf`. Give OpenRLHF the path of this file as
 --reward.remote_url, and --data.input_key prompt, --data.label_key label and
@@ -29,15 +29,16 @@ def reward_func(
     workers: int = 1,
     **_: Any,
 ) -> dict[str, Any]:
-    """Return the rewards as `rewards` and as `scores`, and the unknown verdicts in `extra_logs`.
+    """Return the rewards of queries, once as `rewards` and once as `scores`, and `extra_logs`.
 
-    The values are float32 tensors with an item for each query: 1.0 for a right answer, else 0.0.
-    OpenRLHF needs a number for each query, because it takes None for a missing reward model. So an
-    unknown verdict gets 0.0, and `extra_logs` counts it as `unknown`. A query in which the
-    completion cannot be found is treated in the same way.
+    Rewards are float32 tensors with an item for each query: 1.0 for a right answer, else 0.0.
+    OpenRLHF needs a number for each query: it understands None as "no reward model". So an unknown
+    verdict gets 0.0, and `extra_logs` counts it as `unknown`. A query in which the completion
+    cannot be found gets an unknown verdict.
 
-    queries: texts of a prompt and its completion, with special tokens.
-    labels: JSON with `task` and `problem`.
+    queries: texts; each is a prompt followed by its completion, with special tokens.
+    prompts: the prompt of each query.
+    labels: JSON with `task` and `problem`, for each query.
     mode, timeout, workers: settings of `logicgen.Scorer`; change them with `functools.partial`.
 
     Raises LogicgenError if a label has another form or a problem does not parse. OpenRLHF logs the
@@ -58,7 +59,7 @@ def reward_func(
 
 
 def _asked(label: str) -> tuple[str, str]:
-    """Return the task and the problem of a label. Raises LogicgenError if it has another form."""
+    """Return the task and the problem in a label. Raises LogicgenError if they are missing."""
     try:
         read = json.loads(label)
         return read["task"], read["problem"]
@@ -72,9 +73,10 @@ def _asked(label: str) -> tuple[str, str]:
 def completion_in(query: str, prompt: str) -> str | None:
     """Return the completion that follows the prompt in a query, or None if that is not certain.
 
-    A prompt contains answers, in worked examples and in its instructions. These must not be taken
-    for the model's answer. If the beginning of the prompt was changed, such as cut to fit, look
-    for the text after its last answer. That text must occur only once in the prompt.
+    A prompt contains answers, in worked examples and in its instructions. They must not be taken
+    for the model's answer. The query may lack the beginning of the prompt, which OpenRLHF truncates
+    to fit. Then the completion follows the end of the prompt: the text after its last `</answer>`.
+    If this text occurs several times in the prompt, return None.
     """
     if query.startswith(prompt):
         return query[len(prompt) :]

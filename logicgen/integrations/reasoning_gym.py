@@ -31,20 +31,20 @@ with importing("reasoning_gym", "0.1.25"):
 class LogicConfig:
     """Settings of the problems, the prompts and the judge.
 
-    In mode `strict`, `score_answer` takes a bare answer, or a completion with an answer between
-    tags. In mode `tolerant` the answer may be anywhere in a completion.
+    In mode `strict`, `score_answer` reads a bare answer, or a completion with an answer between the
+    tags <answer> and </answer>. In mode `tolerant` the answer may be anywhere in a completion.
 
     Attributes:
         min_symbols: least number of symbols in a problem.
         max_symbols: greatest number of symbols in a problem.
         min_length: least number of tokens in prefix notation.
         max_length: greatest number of tokens in prefix notation.
-        examples: setting of prompts, as in `logicgen.prompt`.
-        notation: setting of prompts, as in `logicgen.prompt`.
-        mode: setting of `logicgen.Scorer`.
-        timeout: setting of `logicgen.Scorer`.
+        examples: number of worked examples in a prompt, as in `logicgen.prompt`.
+        notation: notation of problems, as in `logicgen.prompt`.
+        mode: how answers are found in completions, as in `logicgen.Scorer`.
+        timeout: time limit of the judge in seconds, as in `logicgen.Scorer`.
         seed: seed of all problems; random if not given.
-        size: the length that the data set reports. Problems with a higher index exist, too.
+        size: `len` of the data set. Problems with a higher index exist, too.
     """
 
     min_symbols: int = 2
@@ -59,7 +59,7 @@ class LogicConfig:
     size: int = 500
 
     def validate(self) -> None:
-        """Raise LogicgenError if a range is empty."""
+        """Raise LogicgenError if the range of symbols or of lengths is empty."""
         ranges = {
             "symbols": (self.min_symbols, self.max_symbols),
             "length": (self.min_length, self.max_length),
@@ -73,7 +73,7 @@ class LogicConfig:
 
 
 class LogicDataset(ProceduralDataset):
-    """Random problems of a task that have an answer; item i depends on the configuration and i."""
+    """Random solvable problems of a task. Item i depends only on the configuration and on i."""
 
     task: ClassVar[str]
 
@@ -89,7 +89,7 @@ class LogicDataset(ProceduralDataset):
         self._scorer()  # raises LogicgenError for an impossible setting
 
     def __reduce__(self) -> Any:
-        """Return the task and the configuration for pickle, with the seed that was drawn."""
+        """Make pickle store the task and the configuration, with the seed if it was random."""
         return _dataset, (self.task, replace(self.config, seed=self.seed))
 
     @property
@@ -98,9 +98,9 @@ class LogicDataset(ProceduralDataset):
         return "logic"
 
     def __getitem__(self, idx: int) -> dict[str, Any]:
-        """Return problem number `idx`: `question`, `answer` and `metadata`.
+        """Return problem number `idx` as a dict of `question`, `answer` and `metadata`.
 
-        The answer is the canonical answer, written for people. Other answers may be right, too.
+        The answer is the canonical answer as readable text. Other answers may be right, too.
         Raises LogicgenError if no problem is in the ranges, or if `examples` is too large.
         """
         problem, cell = self._samples[idx], self._samples.cell(idx)
@@ -127,6 +127,7 @@ class LogicDataset(ProceduralDataset):
         number, 1.0 could reward a wrong answer, and NaN would spoil the mean of a group.
 
         answer: the result of `reasoning_gym.utils.extract_answer`, or a whole completion.
+        entry: the item of the data set that contains the problem.
 
         Raises LogicgenError if the entry has no problem. No answer raises an error.
         """
@@ -144,14 +145,14 @@ class LogicDataset(ProceduralDataset):
     def score_answer_cascade(self, answer: str | None, entry: dict[str, Any]) -> float:
         """Return the score of `score_answer`.
 
-        Reasoning Gym's own method scores a second time, after it removes LaTeX and replaces `~` by
-        a blank. It would reward `~a, b` as an answer to `a & b`.
+        This replaces a method that scores each answer again without LaTeX and with a blank for each
+        `~`. That method would reward `~a, b` as an answer to `a & b`.
         """
         return self.score_answer(answer, entry)
 
 
 class LogicCurriculum(BaseCurriculum):
-    """Levels of difficulty of a task: more symbols, longer problems."""
+    """Levels of difficulty of a task. A higher level has more symbols or longer problems."""
 
     def __init__(self, task: str) -> None:
         super().__init__(f"{task.capitalize()}Curriculum", LogicConfig)
@@ -174,7 +175,7 @@ class LogicCurriculum(BaseCurriculum):
 
 @cache
 def dataset_class(task: str) -> type[LogicDataset]:
-    """Return the class of the data sets of a task. The class is made once."""
+    """Return the data-set class of a task. Later calls return the same class."""
     return type(f"{task.capitalize()}Dataset", (LogicDataset,), {"task": task})
 
 

@@ -16,11 +16,11 @@ SAID = ("row", "problem", "split", "dataset", "fingerprint", "prompt_version")
 
 
 def read_replies(path: Path) -> list[dict[str, Any]]:
-    """Return replies as plain data: each has a `completion`, and `row` or `problem` or both.
+    """Return the replies in a file as dicts with `completion`, and `row` or `problem` or both.
 
     path: a log of Inspect (`.eval` or `.json`), or JSON lines with these fields.
 
-    Raises LogicgenError with the line or the sample that is damaged or has no completion.
+    Raises LogicgenError if a line or a sample is damaged or has no completion.
     """
     if path.suffix in (".eval", ".json") and not _has_lines(path):
         return list(_of_log(path))
@@ -28,7 +28,7 @@ def read_replies(path: Path) -> list[dict[str, Any]]:
 
 
 def _has_lines(path: Path) -> bool:
-    """Return whether the first line of a file is a reply. No log begins with a reply."""
+    """Return whether the first line of a file is a reply. If it is not, the file is a log."""
     with reading(path), path.open("rb") as file:
         first = file.readline(LONGEST)
     try:
@@ -38,7 +38,7 @@ def _has_lines(path: Path) -> bool:
 
 
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the objects of JSON lines. Raises LogicgenError with a line that is not an object."""
+    """Yield the JSON object on each line of a file. Raises LogicgenError for any other line."""
     with reading(path), path.open(encoding="utf-8") as file:
         for number, line in enumerate(file, 1):
             if line.strip():
@@ -50,7 +50,7 @@ def _of_log(path: Path) -> Iterator[dict[str, Any]]:
     with importing("inspect_ai", "0.3.285"):
         from inspect_ai.log import read_eval_log
     with reading(path):
-        path.open("rb").close()  # raises the usual error if the file cannot be read
+        path.open("rb").close()  # raises an OSError for a file that cannot be read
     try:
         log = read_eval_log(str(path))
     except Exception as error:  # a damaged file can raise any exception

@@ -1,4 +1,4 @@
-"""Scorers that all adapters share: a single scorer for each task and setting."""
+"""Create scorers for the adapters: one scorer for each task and setting, which is reused."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def shared_scorer(
 ) -> Scorer:
     """Return the scorer with these settings. Its worker processes end with the program.
 
-    May be called from any thread and in forked processes. Raises LogicgenError as `Scorer` does.
+    Any thread and any forked process may call this. Raises LogicgenError as `Scorer` does.
     """
     key = (task, mode, timeout, workers, reasons)
     if key not in _SCORERS:
-        # No lock, because a fork could copy a locked lock. If two threads make a scorer, the first
-        # scorer is used.
+        # No lock is used, because a fork could copy a held lock. If two threads make a scorer
+        # at once, both use the first scorer.
         new = Scorer(task, mode, timeout=timeout, workers=workers, reasons=reasons)
         _SCORERS.setdefault(key, new)
     return _SCORERS[key]
@@ -38,9 +38,9 @@ def rewards(
     timeout: float = 1.0,
     workers: int = 1,
 ) -> list[float | None]:
-    """Return the rewards of completions, in order: 1.0, 0.0, or None if the verdict is unknown.
+    """Return a reward for each completion: 1.0 if right, 0.0 if wrong, None if unknown.
 
-    asked: tuples of task, problem and completion; tasks may be mixed.
+    asked: a tuple (task, problem, completion) for each completion. Tasks may differ.
     mode, timeout, workers: settings of `Scorer`.
 
     Raises LogicgenError for an unknown task, a problem that does not parse, or an impossible
@@ -63,10 +63,10 @@ def rewards(
 
 
 def said(completion: Any) -> object:
-    """Return the text of a completion. For a list of messages, return the text of the last message.
+    """Return the text of a completion, which is a text or a list of chat messages.
 
-    Return None if the last message is not from the model. Without text, the result is not a text
-    that contains an answer.
+    For messages, return the text of the last message, or None if it is not from the model. If the
+    completion has another form, the result is a value that no scorer accepts as an answer.
     """
     if not isinstance(completion, list | tuple):
         return completion

@@ -1,4 +1,4 @@
-"""A reward function for TRL: rewards completions that solve their problem.
+"""Reward completions that solve their problem, for TRL.
 
     GRPOTrainer(model, reward_funcs=reward, train_dataset=dataset, args=GRPOConfig(...))
 
@@ -21,7 +21,8 @@ at_least("trl", "1.16")
 class Reward:
     """A reward function with its own settings of `logicgen.Scorer`.
 
-    TRL logs it under the name *logicgen*. It holds only its settings, so it can be pickled.
+    TRL logs its rewards under the name *logicgen*. The object holds only settings, so it can be
+    pickled.
     """
 
     def __init__(self, mode: Mode = "strict", *, timeout: float = 1.0, workers: int = 1) -> None:
@@ -39,8 +40,8 @@ class Reward:
         """Return a reward for each completion: 1.0, 0.0, or None, which TRL ignores.
 
         completions: texts, or lists of messages; the last message is read.
-        problem, task: columns of the data set, with a value for each completion. In rows of other
-            data sets the task is None; such a row gets no reward.
+        problem, task: columns of the data set, with a value for each completion. A row without
+            a task is of another data set: its reward is None.
 
         Raises LogicgenError for a missing column, an unknown task, or a problem that does not
         parse. No completion raises an error.

@@ -1,13 +1,13 @@
-"""A taskset for verifiers: the problems of a data set, with rewards for right answers.
+"""Give verifiers a taskset: the problems of a data set, with rewards for right answers.
 
-verifiers looks for a taskset in a module with the name of its id, without dots. So write a module
-*my_logic.py* where Python finds it:
+verifiers imports a taskset from a module with the name of the taskset's id. The id has no dots, and
+a hyphen in it is an underscore in the name. So write a module *my_logic.py* on the import path:
 
     from logicgen.integrations.verifiers import LogicTaskset
 
     __all__ = ["LogicTaskset"]
 
-and then
+Then run:
 
     vf-eval my-logic --env.taskset.data data/ltl-mini --env.agent.harness.id null
 """
@@ -67,9 +67,10 @@ class LogicTask(vf.Task[LogicData, vf.State, LogicTaskConfig]):
 
     @vf.reward
     async def right(self, trace: vf.Trace) -> float:
-        """Return the reward of the last reply; `trace.info` gets verdict, answer and reason.
+        """Return the reward of the last reply. Store verdict, answer and reason in `trace.info`.
 
-        Raises LogicgenError if a limit is reached. The rollout then has an error and no reward.
+        Raises LogicgenError if the judge reaches a limit of time or memory. The rollout then has an
+        error and no reward.
         """
         judgement = await self._judge(trace.last_reply)
         trace.info["judgement"] = {
@@ -82,7 +83,7 @@ class LogicTask(vf.Task[LogicData, vf.State, LogicTaskConfig]):
         return float(judgement.reward)
 
     async def validate(self, runtime: vf.Runtime) -> bool | None:
-        """Return whether the stored answer is right, or None if a limit is reached."""
+        """Return whether the stored answer is right; None if the judge reaches a limit."""
         reward = (await self._judge(answer_text(self.data.answer))).reward
         return None if reward is None else reward == 1.0
 
@@ -111,7 +112,7 @@ class LogicTaskset(vf.Taskset[LogicTask, VerifiersConfig]):
     """The problems of a split of a data set, in order."""
 
     def load(self) -> Iterator[LogicTask]:
-        """Yield the problems.
+        """Yield a task for each problem of the split.
 
         Raises LogicgenError if the data set or the split does not exist, if the task has no
         prompts, or for an impossible setting.

@@ -1,4 +1,4 @@
-"""A reward function for verl: rewards solutions of problems that logicgen has written.
+"""Reward right solutions of logicgen's problems, for verl.
 
 Write data with `logicgen export DATA DIR --for verl`, and set
 
@@ -34,14 +34,15 @@ def compute_score(
 ) -> dict[str, float]:
     """Return the reward as `score` and as `acc`: 1.0 for a right answer, else 0.0.
 
-    verl needs a number for each solution. None would leave the whole batch without rewards, and NaN
-    would spoil the advantages of the group. So an unknown verdict gets 0.0, and `unknown` is then
-    1.0, else 0.0. verl logs the mean of `unknown` over the validation data. It should be near 0.
+    The key `unknown` is 1.0 if the verdict is unknown, else 0.0. The reward is then 0.0, because
+    verl needs a number: None would leave the whole batch without rewards, and NaN would spoil the
+    advantages of the group. verl logs the mean of `unknown` over the validation data. It should be
+    near 0.
 
-    If data from other sources are mixed in, all solutions need the same keys, or only `score`.
+    If a batch mixes data sources, verl needs the same keys for all solutions, or only `score`.
 
-    data_source: `logicgen/<task>`.
-    ground_truth: the problem.
+    data_source: the text `logicgen/TASK`, with the name of the task.
+    ground_truth: the problem, which verl stores under this name.
 
     Raises LogicgenError for another data source, or a problem that does not parse. No solution
     raises an error.

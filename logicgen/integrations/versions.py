@@ -1,4 +1,4 @@
-"""Refuse a package that is older than the version that an adapter was tested with."""
+"""Check that a package is at least as new as the version that an adapter was tested with."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from logicgen.extras import extras_named
 def at_least(package: str, needed: str) -> None:
     """Raise LogicgenError if a package is installed with a version below `needed`.
 
-    A missing package raises no error here; its import will. Only release numbers are compared, so
-    1.16.0.dev0 counts as 1.16.
+    A missing package raises no error here, but later at its import. Only release numbers are
+    compared, so 1.16.0.dev0 counts as 1.16.
     """
     try:
         found = version(package)
@@ -30,9 +30,9 @@ def at_least(package: str, needed: str) -> None:
 
 @contextmanager
 def importing(package: str, needed: str) -> Iterator[None]:
-    """Check a package that is imported inside.
+    """Check the version of a package that the `with` block imports.
 
-    Raises LogicgenError if the package is older than `needed` or not installed.
+    Raises LogicgenError if the package is older than `needed`, or if it is not installed.
     """
     at_least(package, needed)
     with extras_named():
@@ -40,7 +40,7 @@ def importing(package: str, needed: str) -> Iterator[None]:
 
 
 def _release(text: str) -> list[int]:
-    """Return the release numbers at the beginning of a version, without zeros at their end."""
+    """Return the release numbers of a version without final zeros: [1, 16] for 1.16.0.dev0."""
     match = re.match(r"(?:\d+!)?(\d+(?:\.\d+)*)", text)
     numbers = [int(number) for number in match[1].split(".")] if match else []
     while numbers and not numbers[-1]:
