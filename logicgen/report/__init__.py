@@ -1,1 +1,1 @@
-"""Reports: numbers become tables, figures and files."""
+"""Write results as tables, figures and HTML pages."""

@@ -1,4 +1,4 @@
-"""The page of a corpus: its recipe, its tokens and some passages."""
+"""Write the HTML page of a corpus: its recipe, its tokens and some passages."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from logicgen.report.dataset_page import recipe_facts, version_facts
 from logicgen.report.document import Document, FactTable, write_document
 from logicgen.report.rows import column, page_data
 
-# Passages of each split, and most tokens of a passage.
+# PASSAGES: the number of passages of each split. LONGEST: the most tokens in a passage.
 PASSAGES, LONGEST = 200, 200
 
-# Tokens of a split that are counted, and number of most frequent tokens that are listed.
+# COUNTED: the number of tokens of a split whose frequencies are counted.
+# NAMED: the number of most frequent tokens in the table.
 COUNTED, NAMED = 1_000_000, 40
 
 
@@ -56,14 +57,18 @@ def write_corpus_page(corpus: Corpus, path: Path) -> Path:
 
 
 def _passages(corpus: Corpus, split: str) -> list[tuple[int, list[int]]]:
-    """Return passages of a split with the number of their row, or of their first token."""
+    """Return (number, token ids) of each passage of a split that the page shows.
+
+    The number is the index of a row. If the split is one long sequence, it is the index of the
+    first token.
+    """
     found: list[tuple[int, list[int]]] = []
     arrays = corpus.arrays(split)
     before = 0
     for array in arrays:
         wanted = max(1, PASSAGES // len(arrays))
         starts = np.unique(np.linspace(0, max(0, len(array) - 1), wanted).astype(np.int64))
-        if array.ndim == 1:  # one text after another
+        if array.ndim == 1:  # the split is one long sequence of tokens
             starts = np.unique(starts // LONGEST * LONGEST)
         for start in starts.tolist():
             ids = array[start : start + LONGEST] if array.ndim == 1 else array[start, :LONGEST]
@@ -74,7 +79,7 @@ def _passages(corpus: Corpus, split: str) -> list[tuple[int, list[int]]]:
 
 
 def _frequencies(corpus: Corpus, split: str) -> FactTable:
-    """Return the table of the most frequent tokens at the beginning of a split."""
+    """Return the table of the most frequent tokens among the first `COUNTED` tokens of a split."""
     first = np.asarray(corpus.arrays(split)[0]).reshape(-1)[:COUNTED]
     counts = np.bincount(checked_ids(first, len(corpus.tokens)), minlength=len(corpus.tokens))
     order = np.argsort(-counts, kind="stable")[:NAMED]

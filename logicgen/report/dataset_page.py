@@ -1,7 +1,7 @@
-"""The page of a data set: a sample of its examples, and maps of its cells.
+"""Write the HTML page of a data set: a sample of its examples, and heat maps of its cells.
 
-For each cell, a map shows the number of examples, the planned number, and the number of problems
-that exist.
+A cell is a number of symbols together with a range of lengths. For each cell, a map shows the
+number of examples, the planned number of examples, and the number of possible problems.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ def dataset_document(
     workers: int = 1,
     progress: Progress = lambda *_: None,
 ) -> Document:
-    """Return the page of a data set.
+    """Return the content of the page of a data set.
 
-    most: the largest number of examples on the page. Each split has an equal share of them.
+    most: the largest number of examples on the page. Each split gets an equal share of it.
     """
     task, planned = dataset.task, _planned(dataset.folder)
     splits = [split for split, examples in dataset.splits.items() if examples]
@@ -104,7 +104,7 @@ def dataset_document(
 def _rows(
     task: Task, listed: dict[str, list[Any]], explained: list[Explained]
 ) -> dict[str, list[Any]]:
-    """Return the values of each column of the page, one for each example, by column."""
+    """Return a dict from the name of a column to its values, one value for each example."""
     where = zip(listed["split"], listed["row"], strict=True)
     rows: dict[str, list[Any]] = {
         "key": [f"{split}-{row}" for split, row in where],
@@ -121,7 +121,7 @@ def _rows(
 
 
 def _columns(rows: dict[str, list[Any]]) -> list[Any]:
-    """Return the descriptions of the columns for the scripts."""
+    """Return the descriptions of the columns for the scripts of the page."""
     split = column("split", "split", "choice", facet=True, shown=True)
     length = column("answer_length", "tokens of the answer", "number", facet=True)
     answered = column("answered", "has an answer", "choice", facet=True)
@@ -130,7 +130,7 @@ def _columns(rows: dict[str, list[Any]]) -> list[Any]:
 
 
 def _planned(folder: Path) -> Cells:
-    """Read `cells.csv` of a data set's folder. Return {} if the folder has no such file."""
+    """Read the planned numbers in `cells.csv` of a data set; {} if the folder lacks this file."""
     found: Cells = {}
     path = folder / CELLS
     if not path.is_file():
@@ -139,7 +139,8 @@ def _planned(folder: Path) -> Cells:
         with reading(path), path.open(encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file):
                 symbols = int(row["symbols"]) if row["symbols"] else None
-                first = int(row["length"].partition("-")[0])  # also of a range such as 5-8
+                # The length may be a range such as 5-8.
+                first = int(row["length"].partition("-")[0])
                 counts = {name: float(row[name]) for name in ("asked", "held", "exist")}
                 found[row["split"], symbols, first] = counts
     except (ValueError, KeyError, TypeError, AttributeError, csv.Error):
@@ -150,7 +151,7 @@ def _planned(folder: Path) -> Cells:
 
 
 def _count_map(dataset: Dataset, split: str, table: pa.Table, planned: Cells) -> dict[str, Any]:
-    """Return the map of the number of examples in each cell of a split, for the scripts."""
+    """Return a heat map of the number of examples in each cell of a split, for the scripts."""
     recipe = dataset.recipe
     part = recipe.grid if split == "grid" and recipe.grid else recipe.region
     symbols, length = (table[name].to_numpy() for name in ("symbols", "length"))
@@ -171,7 +172,7 @@ def _count_map(dataset: Dataset, split: str, table: pa.Table, planned: Cells) ->
 
 
 def _many(count: float) -> str:
-    """Return a number of problems as text; infinity means that they were not counted."""
+    """Return a number of problems as text: "not counted" for infinity."""
     if math.isinf(count):
         return "not counted"
     return f"{count:,.0f}" if count < 1e15 else f"about 10^{math.log10(count):.0f}"
@@ -190,13 +191,16 @@ def _splits(dataset: Dataset) -> FactTable:
 
 
 def recipe_facts(description: dict[str, Any]) -> FactTable:
-    """Return the table of a recipe, a row for each key."""
+    """Return the table of a recipe, with a row for each key."""
     rows = [[name, value] for name, value in _flat(description["recipe"])]
     return FactTable("Recipe", ["key", "value"], rows)
 
 
 def _flat(table: dict[str, Any], above: str = "") -> list[tuple[str, str]]:
-    """Return the dotted keys of nested tables, with their values as JSON."""
+    """Return (dotted key, value as JSON) for each value in nested tables.
+
+    above: the dotted key of `table`.
+    """
     found = []
     for name, value in table.items():
         if isinstance(value, dict) and value:
@@ -208,7 +212,7 @@ def _flat(table: dict[str, Any], above: str = "") -> list[tuple[str, str]]:
 
 
 def version_facts(description: dict[str, Any]) -> FactTable:
-    """Return the table of the versions that made the data."""
+    """Return the table of the package versions with which the data set was made."""
     return FactTable("Versions", ["package", "version"], _flat(description["versions"]))
 
 

@@ -1,4 +1,4 @@
-"""A report as one HTML file that opens from disk, without a network.
+"""Write a report as one HTML file, which a browser shows without a network.
 
 A template writes the static part of the page and escapes all text from data. Scripts write the
 interactive part: they read the examples from a compressed block of JSON and insert them as text
@@ -25,7 +25,7 @@ from logicgen.files import write_text
 
 STATIC = resources.files(__package__) / "static"
 
-# The order matters: a script uses definitions of the scripts before it.
+# The order matters: a script uses functions of the scripts before it.
 SCRIPTS = (
     "elements.js",
     "formula.js",
@@ -41,7 +41,7 @@ SCRIPTS = (
 
 @dataclass(frozen=True)
 class FactTable:
-    """A table of a report's static part, with a heading and an optional sentence."""
+    """A table in the static part of a report, with a heading and an optional sentence."""
 
     title: str
     heads: Sequence[str]
@@ -107,9 +107,9 @@ def _hash(text: str) -> str:
 
 
 def _parted(data: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Return data without the columns of explanations, and these columns.
+    """Split the data of a page into data without explanations, and columns of explanations.
 
-    A page needs explanations only after an example is opened.
+    A page needs the explanation of an answer only when the reader opens an example.
     """
     names = {each.get("explanation") for each in data.get("answers", ())} & {*data.get("rows", ())}
     rows = {name: column for name, column in data.get("rows", {}).items() if name not in names}
@@ -118,13 +118,13 @@ def _parted(data: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, An
 
 
 def _packed(data: Mapping[str, Any]) -> str:
-    """Return data as compressed JSON in base64."""
+    """Return data as JSON, compressed with gzip and encoded in base64."""
     text = json.dumps(_clean(data), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
 def _clean(value: Any) -> Any:
-    """Return plain data with control characters and bidirectional controls escaped."""
+    """Return a copy of JSON data, with control characters and direction marks in texts escaped."""
     match value:
         case str():
             return printable(value)

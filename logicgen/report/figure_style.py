@@ -1,4 +1,4 @@
-"""The common style of all figures, and their files."""
+"""Create figures in a common style, and write them to files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from logicgen.files import write_atomically
 
-# Color of training regions.
+# The color of the outline of the training region.
 REGION_COLOUR = "#1f3b73"
 
 # Colors, markers and dashes of lines. The colors of Okabe and Ito can be distinguished with any
@@ -35,22 +35,22 @@ LINES = [
 
 
 def new_figure(width: float, height: float, title: str) -> Figure:
-    """Return an empty figure, sizes in inches, with its title at the top left."""
+    """Return an empty figure with its title at the top left. width, height: inches."""
     figure = Figure(figsize=(width, height), layout="constrained")
     figure.suptitle(title, x=0.01, ha="left", fontsize=11)
     return figure
 
 
 def new_axes(width: float, height: float, title: str) -> tuple[Figure, Axes]:
-    """Return a new figure with one plot, and the axes of the plot."""
+    """Return a new figure with one plot, and the axes of the plot. width, height: inches."""
     figure = new_figure(width, height, title)
     return figure, figure.subplots()
 
 
 def line_styles() -> Iterator[dict[str, Any]]:
-    """Yield keyword arguments of `plot` for any number of lines.
+    """Yield without end, for each line of a plot, the keyword arguments of `plot` with its style.
 
-    When the colors repeat, markers and dashes differ.
+    Lines with the same color have different markers and dashes.
     """
     for number in count():
         turn, place = divmod(number, len(LINES))
@@ -60,28 +60,31 @@ def line_styles() -> Iterator[dict[str, Any]]:
 
 
 def legend_below(figure: Figure | SubFigure, columns: int = 3, *args: Any, **how: Any) -> None:
-    """Add a legend below the axes. Further arguments go to `Figure.legend`."""
+    """Add a legend below the axes. args, how: arguments of `Figure.legend`."""
     figure.legend(*args, loc="outside lower center", ncols=columns, frameon=False, **how)
 
 
 def band(axes: Axes, x: Sequence[float], low: ArrayLike, high: ArrayLike, colour: str) -> None:
-    """Shade the area between two curves, such as a line's 95% interval."""
+    """Shade the area between the curves `low` and `high`, such as a 95% interval."""
     axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
 
 
 def whole_numbers(*axes: Axis) -> None:
-    """Place ticks at whole numbers only."""
+    """Make axes place their ticks at whole numbers only."""
     for axis in axes:
         axis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
 
 
 def shares(axis: Axis) -> None:
-    """Label an axis of shares from 0% to 100%."""
+    """Make an axis show shares from 0 to 1 as 0% to 100%."""
     axis.set_major_formatter(PercentFormatter(xmax=1, decimals=0))
 
 
 def region_box(axes: Axes, x: tuple[float, float], y: tuple[float, float]) -> Rectangle | None:
-    """Draw the training region's outline, cut at the axes. Return None if it lies outside."""
+    """Draw the part of the training region's outline inside the axes. Return it, or None.
+
+    x, y: the first and last value of the training region. If the region is outside, return None.
+    """
     left, right = max(x[0], axes.get_xlim()[0]), min(x[1], axes.get_xlim()[1])
     bottom, top = max(y[0], axes.get_ylim()[0]), min(y[1], axes.get_ylim()[1])
     if left >= right or bottom >= top:
@@ -94,9 +97,12 @@ def region_box(axes: Axes, x: tuple[float, float], y: tuple[float, float]) -> Re
 
 
 def save(figure: Figure, folder: Path, name: str, kinds: Sequence[str] = ("png", "svg")) -> None:
-    """Write a figure as `name.KIND` for each kind. Equal figures give equal files."""
+    """Write a figure as `name.png` and `name.svg`. Equal figures give equal files.
+
+    kinds: the endings of the files.
+    """
     for kind in kinds:
-        # Omit the date and use a fixed salt for ids, so that files can be reproduced.
+        # Omit the date and use a fixed salt for ids in SVG, so that equal figures give equal files.
         metadata = {"Date": None} if kind == "svg" else None
         write = partial(figure.savefig, dpi=130, format=kind, metadata=metadata)
         with matplotlib.rc_context({"svg.hashsalt": "logicgen"}):

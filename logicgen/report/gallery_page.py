@@ -1,4 +1,4 @@
-"""The gallery: every shipped task and data-set recipe, with examples."""
+"""Write the gallery: an HTML page with examples of every shipped data-set recipe."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from logicgen.report.rows import (
 from logicgen.tasks import load_task, task_names
 from logicgen.tasks.problems import Drawer, Example
 
-# Examples of each recipe, of lengths from the shortest to the longest of its training region.
+# The number of examples of each recipe. Their lengths are spread over its training region.
 EXAMPLES = 6
 
-# Drawings of problems with more tokens would be too large.
+# The largest number of tokens of a problem, so that its drawing is not too large.
 LONGEST = 120
 
 Rows = dict[str, list[Any]]
 """The values of all examples, by column."""
 
-# The columns in their order. Tasks that lack one of the last three have an empty value there.
+# The columns in order, with the value for tasks that do not have the column.
 ROWS = dict.fromkeys(("key", "recipe", "task", "symbols", "length", "problem", "prefix"), "") | {
     "operators": "",
     "right": "",
@@ -87,7 +87,7 @@ def write_gallery(path: Path, *, workers: int = 1, progress: Progress = lambda *
 
 
 def _add_examples(rows: Rows, name: str, recipe: DataRecipe, workers: int) -> None:
-    """Add examples of a recipe to the rows, from the shortest to the longest."""
+    """Append examples of a recipe to the columns `rows`, from the shortest to the longest."""
     task, found = load_task(recipe.task), _examples(recipe)
     if not found:
         return

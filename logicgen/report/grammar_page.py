@@ -1,6 +1,7 @@
-"""A grammar of productions as a picture and as a page.
+"""Draw a grammar of productions as a picture and as an HTML page.
 
-Units are drawn in layers; the width of an edge shows its probability.
+Each layer of the grammar writes one word of a sentence. A unit is a state of a layer: it chooses a
+word and a unit of the layer below. The width of an edge shows the probability of a choice.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from logicgen.productions import Grammar
 from logicgen.report.document import Document, FactTable, write_document
 from logicgen.report.figure_style import LINES
 
-# The least probability that is drawn, and the number of words that are listed for a unit.
+# LEAST: the least probability that is drawn. NAMED: the largest number of words listed for a unit.
 LEAST, NAMED = 0.01, 4
 
 EDGE, GONE, UNIT = LINES[0][0], LINES[1][0], "#eef3f8"
@@ -32,10 +33,11 @@ def draw_grammars(
     """Draw grammars side by side, each below its label.
 
     The first layer is at the top. A unit's words are below its name, and the probability of a
-    choice is written on its edge. A unit is pale if its probability is below `LEAST`.
+    choice is written on its edge. A unit that sentences reach with a probability below `LEAST` is
+    pale.
 
-    gone: a connection that is cut in some grammars; it is drawn dotted in each grammar in which its
-        probability is below `LEAST`.
+    gone: a connection that some of the grammars lack. It is drawn dotted in each grammar in which
+        its probability is below `LEAST`.
     """
     widest = max(len(units) for _, grammar in grammars for units in grammar.units)
     tallest = max(grammar.positions for _, grammar in grammars)
@@ -50,7 +52,7 @@ def draw_grammars(
 
 
 def _draw(axes: Axes, grammar: Grammar, widest: int, gone: Connection | None) -> None:
-    # Center each layer.
+    # x coordinates that center each layer.
     places = [np.arange(len(units)) + (widest - len(units)) / 2 for units in grammar.units]
     root = (widest - 1) / 2
     axes.plot(root, 0, marker="v", color="black", markersize=9)
@@ -68,7 +70,7 @@ def _draw(axes: Axes, grammar: Grammar, widest: int, gone: Connection | None) ->
                     middle = np.mean(ends, axis=0)
                     axes.annotate("cut", middle, color=GONE, fontsize=9, ha="center")
                 elif grammar.reach[layer][unit] >= LEAST:
-                    # Near the upper unit, at two heights, few labels overlap.
+                    # Labels at two alternating heights near the upper unit rarely overlap.
                     _edge(axes, *ends, share, 0.32 + 0.1 * (unit % 2))
     for layer, units in enumerate(grammar.units):
         for unit, unit_name in enumerate(units):
@@ -87,7 +89,7 @@ def _draw(axes: Axes, grammar: Grammar, widest: int, gone: Connection | None) ->
 def _edge(
     axes: Axes, begin: tuple[float, float], end: tuple[float, float], share: float, along: float
 ) -> None:
-    """Draw a choice as an edge, with its probability at the fraction `along` of the edge."""
+    """Draw an edge for a choice, with its probability `share` at the fraction `along` of it."""
     if share < LEAST:
         return
     x, y = zip(begin, end, strict=True)
@@ -105,7 +107,7 @@ def _text(
 
 
 def _words(grammar: Grammar, layer: int, unit: int) -> str:
-    """Return the most probable words of a unit with their probabilities, one on each line."""
+    """Return up to `NAMED` most probable words of a unit, each with its probability on a line."""
     said = grammar.tokens[layer][:, unit]
     order = np.argsort(-said, kind="stable")
     shown = [number for number in order if said[number] >= LEAST]
@@ -121,7 +123,7 @@ def write_grammar_page(
 ) -> Path:
     """Write a page that shows grammars side by side, each with its label; return its path.
 
-    gone: a connection that was removed from one grammar.
+    gone: a connection that one of the grammars lacks, because it was removed.
     """
     document = Document(
         title=title,
@@ -140,7 +142,7 @@ def write_grammar_page(
 
 
 def _plain(grammar: Grammar) -> dict[str, Any]:
-    """Return a grammar as plain data for the scripts of the page."""
+    """Return a grammar as JSON data for the scripts of the page."""
     layers = []
     for number, units in enumerate(grammar.units):
         below = grammar.below[number] if number < len(grammar.below) else np.empty((0, len(units)))
@@ -159,20 +161,26 @@ def _plain(grammar: Grammar) -> dict[str, Any]:
 
 
 def _choices(shares: np.ndarray) -> list[list[Any]]:
-    """Return the (number, probability) of each unit with a probability of at least `LEAST`."""
+    """Return [unit number, probability] for each unit with a probability of at least `LEAST`.
+
+    shares: (units,), the probabilities with which units are chosen.
+    """
     rounded = [round(float(share), 4) for share in shares]
     return [[number, share] for number, share in enumerate(rounded) if share >= LEAST]
 
 
 def _shares(words: Sequence[str], shares: np.ndarray) -> list[list[Any]]:
-    """Return (word, probability) pairs from `LEAST` on, the most probable word first."""
+    """Return [word, probability] for each word with a probability of at least `LEAST`.
+
+    The most probable word comes first. shares: (words,), the probabilities of the words.
+    """
     order = np.argsort(-shares, kind="stable")
     kept = [number for number in order.tolist() if shares[number] >= LEAST]
     return [[words[number], round(float(shares[number]), 4)] for number in kept]
 
 
 def _rules(label: str, grammar: Grammar) -> FactTable:
-    """Return the table of a grammar's units, with their words and the units that they choose."""
+    """Return a table with the words of each unit of a grammar and the units that it chooses."""
     rows = []
     for number, layer in enumerate(_plain(grammar)["layers"]):
         names = grammar.units[number + 1] if number + 1 < len(grammar.units) else ()

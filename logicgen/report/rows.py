@@ -1,4 +1,4 @@
-"""Examples as rows of a page, with the solver's explanations of answers."""
+"""Turn examples into the rows of an HTML page, with the solver's explanations of answers."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from logicgen.tasks.task import Explanation
 REPORT = "report.html"
 """The name of a page's file."""
 
-# Most examples of a page. If there are more, the page contains a sample and reports it.
+# The largest number of examples on a page. If there are more, the page shows a sample of this size.
 MOST = 10_000
 
-# Limit in seconds of the search for the reason of a verdict.
+# The time limit in seconds for the explanation of a verdict.
 SECONDS = 2.0
 
 Explained = tuple[str, list[Any] | None]
@@ -39,9 +39,9 @@ def explanations(
     workers: int = 1,
     progress: Progress = lambda *_: None,
 ) -> list[Explained]:
-    """Return the explanations of answers. Worker processes explain each different answer once.
+    """Return an explanation for each answer. Worker processes explain equal answers only once.
 
-    answers: (problem, answer, verdict), with problem and answer in prefix notation.
+    answers: tuples (problem, answer, verdict), with problem and answer in prefix notation.
     """
     items = [Item(problem, text, verdict=Verdict(verdict)) for problem, text, verdict in answers]
     new = list(dict.fromkeys(items))
@@ -56,12 +56,15 @@ def explanations(
 
 
 def _packed(item: Item, result: Finding | Failure) -> Explained:
-    """Return a finding as plain data for a page."""
+    """Return the answer of an item as text, and its explanation as JSON data for a page.
+
+    The explanation is None if the problem is damaged.
+    """
     if isinstance(result, Failure):
         wrong = item.verdict is not None and not item.verdict.is_right
         said = f"no reason was found: {result.reason}" if wrong else ""
         return item.answer, [said, "", None, None, ""]
-    if result.error is not None:  # of a damaged file
+    if result.error is not None:  # the file is damaged
         return item.answer, None
     if result.answer is None:
         first = result.reason.partition("\n")[0]
@@ -73,7 +76,7 @@ def _packed(item: Item, result: Finding | Failure) -> Explained:
 
 
 def shown_answers(task: Task, texts: Iterable[str]) -> list[str]:
-    """Return answers as readable text. An answer that does not parse stays as it is."""
+    """Return answers as readable text. An answer that does not parse is not changed."""
     texts, found = list(texts), dict[str, str]()
     for text in dict.fromkeys(texts):
         try:
@@ -84,7 +87,7 @@ def shown_answers(task: Task, texts: Iterable[str]) -> list[str]:
 
 
 def task_facts(task: Task) -> dict[str, Any]:
-    """Return the facts of a task that a page needs to draw its problems."""
+    """Return the facts about a task with which the scripts of a page draw its problems."""
     arities = task.problem_arities
     return {
         "arities": None if arities is None else dict(arities),
@@ -93,10 +96,12 @@ def task_facts(task: Task) -> dict[str, Any]:
 
 
 def problem_rows(task: Task, problems: Iterable[str]) -> dict[str, list[Any]]:
-    """Return columns of problems that are given in prefix notation: readable text, operators.
+    """Return columns for problems: readable text, prefix notation and operators.
 
-    If the task knows the tokens that decide an answer, return them and the right answer instead of
-    the operators.
+    Problems of some tasks are no formulas. For them, return the right answer and the tokens of the
+    problem that decide it, instead of the operators.
+
+    problems: texts in prefix notation.
     """
     arities = task.problem_arities
     rows: dict[str, list[Any]] = {"problem": [], "prefix": []}
@@ -108,7 +113,7 @@ def problem_rows(task: Task, problems: Iterable[str]) -> dict[str, list[Any]]:
         rows["prefix"].append(text)
         try:
             problem = task.decode_problem(text)
-        except FormatError:  # a damaged file: show the text without a drawing
+        except FormatError:  # the file is damaged: show only the text
             rows["problem"].append(text)
             for name in rows.keys() - {"problem", "prefix"}:
                 rows[name].append("" if name != "deciding" else ())
@@ -125,9 +130,11 @@ def problem_rows(task: Task, problems: Iterable[str]) -> dict[str, list[Any]]:
 
 
 def chosen(preferred: np.ndarray, most: int = MOST) -> np.ndarray:
-    """Return the sorted rows of at most `most` examples: preferred rows, then random other rows.
+    """Choose at most `most` examples: preferred examples first, the rest at random.
 
-    preferred: a mask. The choice is reproducible.
+    Return the sorted indices of the chosen examples. Equal arguments give equal choices.
+
+    preferred: (examples,) bool.
     """
     if len(preferred) <= most:
         return np.arange(len(preferred))
@@ -137,7 +144,10 @@ def chosen(preferred: np.ndarray, most: int = MOST) -> np.ndarray:
 
 
 def column(name: str, label: str, kind: str, *, facet: bool = False, shown: bool = False) -> Any:
-    """Return the description of a column for the scripts."""
+    """Return the description of a column for the scripts of the page.
+
+    facet: whether the reader can filter by the column. shown: whether the list shows it.
+    """
     return {"name": name, "label": label, "kind": kind, "facet": facet, "shown": shown}
 
 
@@ -149,10 +159,10 @@ ROW, SYMBOLS, LENGTH, PROBLEM, ANSWER, OPERATORS = (
     column("answer", "answer", "text", shown=True),
     column("operators", "operators", "choices", facet=True),
 )
-"""Columns that several kinds of pages have."""
+"""Descriptions of columns that several kinds of pages have."""
 
 RIGHT_ANSWER = {"label": "answer", "text": "answer", "explanation": "explained", "drawn": True}
-"""The description of the stored answers for the scripts."""
+"""The description of the column of stored answers, for the scripts of a page."""
 
 
 def cell_map(
@@ -163,9 +173,13 @@ def cell_map(
     trained: list[list[int]] | None = None,
     **said: Any,
 ) -> dict[str, Any]:
-    """Return a heat map for the scripts. cells: (symbols, first length, value, text of the tip).
+    """Return the description of a heat map for the scripts of a page.
 
-    step: lengths per cell. trained: the training region. said: filters that a click on a cell adds.
+    kind: the meaning of the values.
+    cells: lists [symbols, first length, value, text of the tooltip].
+    step: number of lengths in a cell.
+    trained: ranges of symbols and lengths of the training region.
+    said: further entries, such as `also`: filters that a click on a cell adds.
     """
     fixed = {"title": title, "kind": kind, "cells": cells, "trained": trained, "step": step}
     return fixed | said
@@ -182,11 +196,12 @@ def page_data(
     sampled: str = "",
     **said: Any,
 ) -> dict[str, Any]:
-    """Return the data of a page of examples for the scripts.
+    """Return the data of a page of examples for the scripts of the page.
 
-    tasks: facts by name. total: number of all examples. sampled: text that describes the sample in
-    `rows`, if there are more examples.
-    said: `problem`, the column that is shown first; `called`, its label; `noun`, the name of a row.
+    tasks: the result of `task_facts` for each name of a task. total: number of all examples.
+    sampled: text that describes the choice of rows, if `rows` has fewer than `total` examples.
+    said: further entries: `problem`, the name of the first column; `called`, its label; `noun`, the
+        name of a row.
     """
     fixed = {"tasks": tasks, "maps": list(maps), "columns": columns, "rows": rows}
     said = {"answers": answers, "problem": "problem"} | said

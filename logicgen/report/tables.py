@@ -1,4 +1,4 @@
-"""Tables for programs (CSV, JSON) and for people (Markdown), and the report of a study."""
+"""Write tables as CSV, JSON and Markdown, and write the report of a study."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["markdown_table", "percent", "percent_interval", "write_csv", "write_
 
 
 def write_csv(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Write rows as CSV, with a column for each key of any row."""
+    """Write rows as CSV. The columns are the keys that occur in any row."""
     text = io.StringIO()
     names = dict.fromkeys(name for row in rows for name in row)
     writer = csv.DictWriter(text, list(names), lineterminator="\n")
@@ -30,21 +30,27 @@ def write_csv(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
 
 
 def write_json(content: Mapping[str, Any], path: Path) -> None:
-    """Write a JSON object with a line for each value."""
+    """Write a JSON object with one value on each line."""
     write_text(path, json.dumps(content, indent=1) + "\n")
 
 
 def percent(score: Mapping[str, Any], key: str = "accuracy") -> str:
-    """Return `97.3% [96.8, 97.7]` for a flat score: a share with its 95% interval over problems.
+    """Return a share in a score with its 95% interval over problems, as `97.3% [96.8, 97.7]`.
 
-    With several embedding seeds, `97.3% ± 0.4 [96.8, 97.7]` contains their standard deviation.
+    If several embedding seeds were evaluated, the text contains the standard deviation over seeds:
+    `97.3% ± 0.4 [96.8, 97.7]`.
+
+    key: the name of the share in the score.
     """
     share, deviation, low, high = (score[f"{key}{end}"] for end in ("", "_std", "_low", "_high"))
     return percent_interval(share, low, high, deviation)
 
 
 def percent_interval(share: float, low: float, high: float, deviation: float = 0.0) -> str:
-    """Return a share, its interval and its deviation (if not 0) in percent."""
+    """Return a share with its interval from `low` to `high` as text in percent.
+
+    deviation: the standard deviation of the share; left out if it is 0.
+    """
     spread = f" ± {100 * deviation:.1f}" if deviation else ""
     return f"{100 * share:.1f}%{spread} [{100 * low:.1f}, {100 * high:.1f}]"
 
@@ -54,24 +60,25 @@ REPORT = "results.md"
 
 @dataclass(frozen=True)
 class Report:
-    """The findings of a study, for people and for programs."""
+    """The results of a study: texts and tables for readers, and rows for CSV files."""
 
     title: str
     about: str
-    tables: list[tuple[str, list[str], list[list[str]]]]  # a sentence, column heads, rows
-    pictures: list[tuple[str, str, Figure]]  # name of the file, caption, figure
-    files: dict[str, list[dict[str, Any]]] = field(default_factory=dict)  # rows by name of CSV file
+    tables: list[tuple[str, list[str], list[list[str]]]]  # (sentence, heads of columns, rows)
+    pictures: list[tuple[str, str, Figure]]  # (file name, caption, figure)
+    files: dict[str, list[dict[str, Any]]] = field(default_factory=dict)  # from CSV file to rows
 
     def blocks(self) -> list[str]:
-        """Return the tables in Markdown, each after its sentence."""
+        """Return the sentences and tables in Markdown: each sentence before its table."""
         tables = [(says, markdown_table(heads, rows)) for says, heads, rows in self.tables]
         return [text for block in tables for text in block]
 
 
 def write_page(report: Report, folder: Path, command: str, *notes: str) -> None:
-    """Write `results.md`, its pictures and the tables for programs.
+    """Write a report: `results.md`, its pictures and CSV files.
 
-    command: runs the study. notes: paragraphs after the tables; the last note ends the page.
+    command: the command that runs the study. notes: paragraphs after the tables; the last note ends
+        the page.
     """
     for name, rows in report.files.items():
         write_csv(rows, folder / name)
