@@ -120,7 +120,8 @@ def changed(
 def validate(model: type[Model], values: Any, where: str, table: str = "") -> Model:
     """Return `values` as an instance of the pydantic class `model`.
 
-    where: the file, for the message. table: the name of the table that `values` come from.
+    where: the file, for the message.
+    table: the name of the table that `values` come from.
 
     Raises LogicgenError with `where`, the key and the allowed values.
     """

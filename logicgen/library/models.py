@@ -118,7 +118,8 @@ def evaluate(
 def _check_default(given: dict[str, Any], why: str) -> None:
     """Raise LogicgenError if a decoding setting is given although no model decodes.
 
-    given: the settings by name. why: the reason, for the message.
+    given: the settings by name.
+    why: the reason, for the message.
     """
     for name, value in given.items():
         if value not in (None, 1):

@@ -12,7 +12,8 @@ Progress = Callable[..., None]
 Bars = Callable[..., AbstractContextManager[Progress]]
 """A function of (unit, prefix) that returns a context manager, which yields a `Progress`.
 
-unit: the name of the items that are counted. prefix: text before the name of each stage.
+unit: the name of the items that are counted.
+prefix: text before the name of each stage.
 """
 
 Say = Callable[[str], None]

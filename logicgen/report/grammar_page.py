@@ -172,7 +172,9 @@ def _choices(shares: np.ndarray) -> list[list[Any]]:
 def _shares(words: Sequence[str], shares: np.ndarray) -> list[list[Any]]:
     """Return [word, probability] for each word with a probability of at least `LEAST`.
 
-    The most probable word comes first. shares: (words,), the probabilities of the words.
+    The most probable word comes first.
+
+    shares: (words,), the probabilities of the words.
     """
     order = np.argsort(-shares, kind="stable")
     kept = [number for number in order.tolist() if shares[number] >= LEAST]

@@ -146,7 +146,8 @@ def chosen(preferred: np.ndarray, most: int = MOST) -> np.ndarray:
 def column(name: str, label: str, kind: str, *, facet: bool = False, shown: bool = False) -> Any:
     """Return the description of a column for the scripts of the page.
 
-    facet: whether the reader can filter by the column. shown: whether the list shows it.
+    facet: whether the reader can filter by the column.
+    shown: whether the list of examples shows the column.
     """
     return {"name": name, "label": label, "kind": kind, "facet": facet, "shown": shown}
 
@@ -198,7 +199,8 @@ def page_data(
 ) -> dict[str, Any]:
     """Return the data of a page of examples for the scripts of the page.
 
-    tasks: the result of `task_facts` for each name of a task. total: number of all examples.
+    tasks: the result of `task_facts` for each name of a task.
+    total: number of all examples.
     sampled: text that describes the choice of rows, if `rows` has fewer than `total` examples.
     said: further entries: `problem`, the name of the first column; `called`, its label; `noun`, the
         name of a row.

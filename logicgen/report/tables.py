@@ -77,8 +77,8 @@ class Report:
 def write_page(report: Report, folder: Path, command: str, *notes: str) -> None:
     """Write a report: `results.md`, its pictures and CSV files.
 
-    command: the command that runs the study. notes: paragraphs after the tables; the last note ends
-        the page.
+    command: the command that runs the study.
+    notes: paragraphs after the tables; the last note ends the page.
     """
     for name, rows in report.files.items():
         write_csv(rows, folder / name)
