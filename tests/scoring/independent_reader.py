@@ -1,25 +1,22 @@
 """A second reader of answers, to test the first one with.
 
 It follows docs/reading-answers.md and shares no code with the first reader. Only the notations of
-the tasks are read by the package. The tokens are read from section 6 of the page when this module
-is imported. The rules of sections 2 to 4 stand below in the same notation: names in capitals are
-tokens, names in small letters are rules. Earley's algorithm finds all ways to derive a text and
-what they mean. At each place, only the tokens with the highest number go on, each with its longest
-choice. If several tokens share this number, all of them go on. A text is an answer if all its
-derivations mean the same. What section 5 says is not checked.
+the tasks are read by the package. The tokens are read from the list of spellings in section 6 when
+this module is imported. The rules of sections 2 to 4 stand below in the same notation: names in
+capitals are tokens, names in small letters are rules. Earley's algorithm finds all ways to derive a
+text and what they mean. At each place, only the tokens with the highest number go on, each with its
+longest choice. If several tokens share this number, all of them go on. A text is an answer if all
+its derivations mean the same. What section 5 says is not checked.
 """
 
 import re
 from collections import defaultdict
 from functools import cache
 from itertools import accumulate, chain, product
-from pathlib import Path
 
 from logicgen.errors import LogicgenError
 from logicgen.tasks import load_task
-
-PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "reading-answers.md"
-PAGE = PAGE if PAGE.exists() else Path(__file__).resolve().parent / "reading-answers.md"
+from tests.scoring.spellings import spellings
 
 # The notation of section 6 as trees: ("code", pattern), ("name", name), ("all", trees),
 # ("one", trees), ("?", tree), ("*", tree)
@@ -64,7 +61,7 @@ def notation(text):
 
 
 TOKENS, NUMBER = {}, {}
-SECTION = PAGE.read_text(encoding="utf-8").partition("\n## 6. ")[2].replace(",\n\n    ", ", ")
+SECTION = spellings().replace(",\n\n    ", ", ")
 for found in re.finditer(r"^- \*\*([A-Z_]+)\*\*(?: \[(\d+)\])?: (.+)$", SECTION, re.M):
     TOKENS[found[1]], NUMBER[found[1]] = notation(found[3]), int(found[2] or 0)
 TOKENS["NIL"], NUMBER["NIL"] = (
