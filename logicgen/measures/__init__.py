@@ -18,14 +18,19 @@ MEASURES = {
     "perplexity": "logicgen.measures.curves",
     "keys": "logicgen.measures.keys_figures",
 }
-"""The modules of measures by name. Each module has an object `MEASURE`; see `measure.py`.
+"""The module of each measure, by the measure's name. See `measure.py` for its object `MEASURE`.
 
-A plugin of the group `logicgen.measures` is the object of another measure. A study can name it.
+Other packages add measures by entry points of the group `logicgen.measures`.
 """
 
 
 def find_measure(name: str, where: str = "measure") -> Measure:
-    """Return a measure by name. Raises LogicgenError that begins with `where` for other names."""
+    """Return the measure with this name.
+
+    where: beginning of the error message.
+
+    Raises LogicgenError for an unknown name.
+    """
     if name in MEASURES:
         found: Measure = importlib.import_module(MEASURES[name]).MEASURE
         return found
@@ -38,7 +43,10 @@ def find_measure(name: str, where: str = "measure") -> Measure:
 
 
 def measure_in(folder: Path) -> Measure | None:
-    """Return the measure that wrote a folder; None if the folder contains no measurement."""
+    """Return the measure that wrote its result file into a folder.
+
+    Returns None if the folder contains no such file.
+    """
     for name in MEASURES:
         found = find_measure(name)
         if found.file and (folder / found.file).is_file():
@@ -47,9 +55,10 @@ def measure_in(folder: Path) -> Measure | None:
 
 
 def compared(folders: list[Path]) -> Measure:
-    """Return the common measure of folders that are compared; the default is `answers`.
+    """Return the measure whose results all `folders` contain.
 
-    Raises LogicgenError if the folders have different measures.
+    The measure is `answers` if no folder contains results of another measure. Raises LogicgenError
+    if the folders contain results of different measures.
     """
     found = [measure_in(folder) for folder in folders]
     other = next((each for each in found if each is not None and each.name != "answers"), None)

@@ -44,7 +44,8 @@ from logicgen.report.tables import percent
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# Fewest problems at a point of a curve. Neighboring numbers of symbols, or lengths, are joined.
+# The fewest problems at a point of a curve. If a number of symbols or a length has fewer problems,
+# it is joined with its neighbors.
 FEWEST = 30
 
 # Patterns of bars, used when the colors repeat.
@@ -64,7 +65,11 @@ class Accuracy(Measure):
     of = ("problems",)
 
     def take(self, settings: Any, data: Any, subject: Subject) -> Json:
-        """Return the score of the answers, and the other findings that the settings request."""
+        """Answer problems; return the score of the answers.
+
+        The settings may also request the alpha-covariance, and the scores by number of symbols or
+        length.
+        """
         dataset = as_dataset(data)
         table, about = predicted(settings, dataset, subject, subject.run / settings.name)
         scores = Scores.of(table, about)
@@ -79,17 +84,17 @@ class Accuracy(Measure):
         return float(found["score"]["accuracy"]), False
 
     def columns(self, points: list[Findings], prefix: str) -> list[dict[str, str]]:
-        """Return the columns of shares, and of alpha-covariance."""
+        """Return the cells of the table: shares of right answers, and alpha-covariance."""
         # The column of exact answers is needed if some right answer is not the stored answer.
         several = any(found["score"]["correct"] for point in points for found in point.found)
         return [_columns(point, several) for point in points]
 
     def lines(self, found: Json) -> list[Json]:
-        """Return one line."""
+        """Return a single row, for all problems."""
         return [{"part": "overall", **found["score"]}]
 
     def pictures(self, study: str, measured: list[list[Findings]]) -> list[Picture]:
-        """Return figures: bars, the accuracy during training, and curves."""
+        """Return bars of accuracy, curves of accuracy, and the accuracy during training."""
         pictures = [("answers", "right answers", draw_shares(_shares(measured), study))]
         if (learning := _learning(measured[0])) is not None:
             pictures.append(("learning", "accuracy while training", draw_learning(learning, study)))
@@ -129,7 +134,10 @@ MEASURE = Accuracy()
 def predicted(
     settings: Any, data: Dataset, subject: Subject, folder: Path
 ) -> tuple[pa.Table, About]:
-    """Return the answers of a model with their verdicts, and write them into a folder."""
+    """Answer problems with a model; return the table of answers and verdicts, and its description.
+
+    The table is also written into a folder.
+    """
     from logicgen.nn.samples import Sampling
 
     answerer = subject.model.answerer(data, subject.name)
@@ -145,7 +153,7 @@ def predicted(
 
 
 def _decoding(settings: Any) -> dict[str, Any]:
-    """Return the decoding of the first answer, as keyword arguments of prediction functions."""
+    """Return the settings of decoding, as keyword arguments of `predict_and_verify`."""
     from logicgen.nn.decoding import BeamSearch
 
     asked = settings.model_dump(include={"grammar", "ensemble"})
@@ -153,7 +161,10 @@ def _decoding(settings: Any) -> dict[str, Any]:
 
 
 def covariance(settings: Any, data: Dataset, subject: Subject) -> Json:
-    """Return the alpha-covariance for a record; empty if the settings do not request it."""
+    """Measure the alpha-covariance; return its summary under the key `covariance`.
+
+    Returns an empty dictionary if the settings do not request it.
+    """
     if settings.covariance is None:
         return {}
     answerer = subject.model.answerer(data, subject.name)
@@ -184,7 +195,10 @@ def _columns(point: Findings, several: bool) -> dict[str, str]:
 
 
 def _pooled(scores: list[Json], what: str = "accuracy") -> Json:
-    """Return the mean share over training seeds, with an interval over problems."""
+    """Return the mean share over training seeds, with an interval over problems.
+
+    what: key of the share in the scores.
+    """
     found = [score[what] for score in scores]
     mean, examples = float(np.mean(found)), int(scores[0]["examples"])
     low, high = wilson_interval(mean, examples)
@@ -198,7 +212,7 @@ def _pooled(scores: list[Json], what: str = "accuracy") -> Json:
 
 
 def _shares(measured: list[list[Findings]]) -> dict[str, dict[str, Json]]:
-    """Return the share of right answers by label of the point and by measure."""
+    """Return the shares of right answers by label of the point, then by measure."""
     found: dict[str, dict[str, Json]] = {point.label: {} for point in measured[0]}
     for points in measured:
         for point in points:
@@ -210,7 +224,11 @@ def _shares(measured: list[list[Findings]]) -> dict[str, dict[str, Json]]:
 
 
 def _learning(points: list[Findings]) -> dict[str, list[list[tuple[float, float]]]] | None:
-    """Return (minutes, share of exact answers) during training; None if not recorded."""
+    """Return the learning curves of each point, by its label, with a curve for each training seed.
+
+    A curve contains pairs (minutes, share of exact answers). Returns None if a training did not
+    record them.
+    """
     found: dict[str, list[list[tuple[float, float]]]] = {}
     for point in points:
         for run in point.runs:
@@ -224,7 +242,13 @@ def _learning(points: list[Findings]) -> dict[str, list[list[tuple[float, float]
 
 
 def curve_points(by: str, seeds: list[list[Json]]) -> list[tuple[float, float, float, float]]:
-    """Return points of a curve: mean place, mean share over seeds, and its 95% interval."""
+    """Return the points of a curve of accuracy: (place, share, low, high) with the 95% interval.
+
+    by: `symbols` or `length`. A place is its mean over the problems of a point.
+    seeds: for each training seed, a score for each number of symbols or each length.
+
+    The share is a mean over training seeds.
+    """
     points, group = [], []
     for place in range(len(seeds[0])):
         group.append(place)
@@ -244,7 +268,10 @@ def curve_points(by: str, seeds: list[list[Json]]) -> list[tuple[float, float, f
 
 
 def draw_shares(points: dict[str, dict[str, dict[str, float]]], title: str) -> Figure:
-    """Draw the right answers of each measure as bars with 95% intervals, a color per point."""
+    """Draw the right answers of each measure as bars with 95% intervals, in a color per point.
+
+    points: by label of the point and by measure, the share and its interval.
+    """
     measures = list(next(iter(points.values())))
     figure, axes = new_axes(max(6, 1.6 * len(measures) + 2), 4.2, title)
     width = 0.8 / len(points)

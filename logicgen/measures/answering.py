@@ -1,4 +1,4 @@
-"""Answering of problems by a model. An answer is returned only if the solver accepts it."""
+"""Answering of problems by a model, with a solver that judges each answer."""
 
 from __future__ import annotations
 
@@ -26,29 +26,32 @@ from logicgen.tokens import symbol_name
 
 Row = dict[str, Any]
 
-# Problems in a batch.
+# Number of lines that are answered together.
 CHUNK = 256
 
-# An answer may have PER_TOKEN tokens for each token of the problem, and ROOM more.
+# An answer may have PER_TOKEN tokens for each token of the problem. This limit is rounded up to a
+# multiple of ROOM, and increased by ROOM.
 PER_TOKEN, ROOM = 2, 24
 
-# Longest problem, unless eight times the longest training problem is longer. Decoding of longer
-# problems takes minutes.
+# The most tokens of a problem. If eight times the longest training problem is more, that is the
+# limit. Decoding of longer problems takes minutes.
 MOST_TOKENS = 256
 
 
 class Question(NamedTuple):
-    """A problem as the user wrote it, and with the operators and symbol names of the model."""
+    """A problem in the user's symbols, and in the model's operators and symbols."""
 
-    problem: str  # prefix notation
-    asked: str  # prefix notation
-    names: dict[str, str]  # names in the problem, by the model's names
+    problem: str  # in the user's symbols, prefix notation
+    asked: str  # in the model's operators and symbols, prefix notation
+    names: dict[str, str]  # the user's symbol for each symbol of the model
 
 
 class Answering:
     """A model and the solver that judges its answers. Use as a context manager.
 
-    seconds: the solver's limit for each answer.
+    draws: most answers to try for each problem.
+    workers: number of processes of the solver.
+    seconds: the solver's time limit for each answer.
     """
 
     def __init__(
@@ -73,10 +76,11 @@ class Answering:
         self.verifier.__exit__()
 
     def question(self, text: str) -> Question:
-        """Return the problem of a text in infix or prefix notation.
+        """Parse a problem in infix or prefix notation, and translate it for the model.
 
-        Raises LogicgenError if the text does not parse, if the problem is far longer than training
-        problems, or if its operators cannot be expressed by the operators in training.
+        Raises LogicgenError if the text does not parse, or if the problem is too long or has too
+        many symbols for the model. It is also raised if its operators cannot be expressed by the
+        operators in training.
         """
         task = self.task
         problem = task.read_problem(text)
@@ -99,11 +103,12 @@ class Answering:
         return Question(task.encode(problem), rename(within, theirs), names)
 
     def answers(self, questions: list[Question]) -> list[Outcome]:
-        """Return the first answer to each question that the solver accepts, in the problem's names.
+        """Return the outcome of each question: the first answer that the solver accepts.
 
-        If the solver accepts no answer, the outcome contains the most probable answer and its
-        verdict. An answer does not depend on the other questions: a batch has one number of
-        symbols and one limit of length.
+        Answers contain the user's symbols. If the solver accepts no answer, the outcome contains
+        the most probable answer and its verdict. An answer does not depend on the other questions,
+        because all questions of a batch have the same number of symbols and the same limit of
+        tokens.
         """
         ids = [self.model.vocabulary.encode(question.asked) for question in questions]
         budgets = [ROOM * ceil(PER_TOKEN * len(each) / ROOM) + ROOM for each in ids]
@@ -145,7 +150,11 @@ class Answering:
         return draw_until_accepted(first, verdicts, self.verified.draws, others, judge)
 
     def shown(self, problems: Iterable[str]) -> Iterator[tuple[str, str]]:
-        """Yield the answer to each problem in readable form, and a note on its number of draws."""
+        """Yield two texts for each problem: the answer in readable form, and the number of draws.
+
+        If no answer was accepted, the first text begins with `unknown:`, and the second text is
+        empty.
+        """
         task = self.task
         for outcome in self.answers([self.question(problem) for problem in problems]):
             row = solved(task, outcome)
@@ -157,11 +166,12 @@ class Answering:
                 yield text, f"verified, {outcome.draws} of {self.verified.draws} draws used"
 
     def answer_lines(self, lines: Iterable[str]) -> Iterator[Row]:
-        """Yield the problem of each line with `status`, `witness` and `draws`.
+        """Yield a result for each line: the problem with `status`, `witness` and `draws`.
 
-        A line is a problem, or JSON with `problem`. The status is `sat` with a verified witness, or
-        `unsat` if the solver confirms it. It is `unknown` if no draw was right, and `invalid` if
-        the model cannot read the problem; both have a `reason`.
+        A line contains a problem, or a JSON object with the key `problem`. The status is `sat` with
+        a verified witness, or `unsat` if the solver confirms it. It is `unknown` if no answer was
+        right, and `invalid` if the model cannot read the problem. In these two cases the result
+        contains a `reason`.
         """
         there = (line for line in lines if line.strip())
         while chunk := list(islice(there, CHUNK)):
@@ -183,7 +193,7 @@ class Answering:
 
 
 def solved(task: Task, outcome: Outcome) -> Row:
-    """Return an outcome as the fields of a line."""
+    """Return an outcome as the fields of a result: `status`, `witness`, `draws`, `reason`."""
     answer, draws = outcome.prediction, outcome.draws
     if Verdict(outcome.verdict).is_right:
         witness = task.decode_answer(answer)

@@ -1,8 +1,9 @@
 """The figures of an evaluation: accuracy by cell, by number of symbols, and verdicts by length.
 
-A heat map shows accuracy by number of symbols and length. A cell's color is its accuracy. Most
-cells are full squares. A cell with fewer than half the median number of examples is smaller; its
-area is proportional to its number of examples.
+A cell contains the problems with one number of symbols and one length, or one range of lengths. A
+heat map shows the accuracy of each cell as a color. Most cells are full squares. A cell with fewer
+than half the median number of examples is smaller; its area is proportional to its number of
+examples.
 """
 
 from __future__ import annotations
@@ -36,17 +37,17 @@ from logicgen.report.figure_style import (
 
 Cells = dict[tuple[int, int], Score]
 
-# Red to green as in the literature. Dark red and bluish green also differ in lightness, so that
-# people with red-green color blindness can distinguish them.
+# Colors of accuracy, from red to green as in the literature. Dark red and bluish green also differ
+# in lightness, so that people with red-green color blindness can distinguish them.
 ACCURACY = LinearSegmentedColormap.from_list(
     "accuracy", ["#8f0d22", "#e2573a", "#fdd98a", "#8fcf9b", "#0f8a66"]
 )
-# Brown, white, blue: worse, equal, better.
+# Colors of differences in accuracy. Brown is worse, white is equal, blue is better.
 DIFFERENCE = LinearSegmentedColormap.from_list(
     "difference", ["#7f3b08", "#e08214", "#f7f7f7", "#5aa9c9", "#053061"]
 )
 
-# The least side of a cell's square, so that one example can still be seen.
+# The least side of a square, relative to a full square. A cell with one example stays visible.
 LEAST_SIDE = 0.3
 
 
@@ -60,7 +61,7 @@ class Panel(NamedTuple):
 
 
 class ColourBar(NamedTuple):
-    """The meaning of the colors of a figure."""
+    """The color bar of a figure: its label, colors, scale, and format of numbers."""
 
     label: str
     colours: Colormap
@@ -70,10 +71,12 @@ class ColourBar(NamedTuple):
 
 
 def draw_heatmaps(runs: list[tuple[str, Cells, About]], title: str) -> Figure:
-    """Draw the accuracy of each (label, cells, training region) as maps on one scale.
+    """Draw the accuracy of several evaluations as heat maps on one scale.
 
-    Red is 0, green is 1, and white means no examples. The box is the training region. The width
-    of a cell is its number of lengths.
+    runs: the label, the scores by cell, and the description of each evaluation.
+
+    Red is 0, green is 1, and white means no examples. A box marks the training region. The width of
+    a cell is its number of lengths.
     """
     maps = [
         Panel(label, {place: score.accuracy[0] for place, score in cells.items()}, cells, about)
@@ -83,7 +86,7 @@ def draw_heatmaps(runs: list[tuple[str, Cells, About]], title: str) -> Figure:
 
 
 def draw_verified(cells: Cells, about: About, title: str) -> Figure:
-    """Draw the accuracy of plain answers and of verified answers as two maps on one scale."""
+    """Draw the accuracy of predictions and of verified answers as two maps on one scale."""
     plain = {place: score.accuracy[0] for place, score in cells.items()}
     verified = {
         place: score.verified_accuracy[0]
@@ -100,9 +103,12 @@ def _accuracy() -> ColourBar:
 
 
 def draw_differences(first: Cells, others: list[tuple[str, Cells, About]], title: str) -> Figure:
-    """Draw differences in accuracy: each other (label, cells, training region) minus `first`.
+    """Draw differences in accuracy as heat maps: each of the `others` minus `first`.
 
-    All maps have the same cells, and one scale that is symmetric about 0.
+    others: the label, the scores by cell, and the description of each evaluation.
+
+    A map shows the cells that both evaluations have. The maps share a scale that is symmetric about
+    0.
     """
     maps = []
     for label, cells, about in others:
@@ -116,10 +122,10 @@ def draw_differences(first: Cells, others: list[tuple[str, Cells, About]], title
 
 
 def _draw(maps: list[Panel], bar: ColourBar, title: str) -> Figure:
-    """Draw all maps with the same axes. A single map has no label of its own."""
+    """Draw heat maps side by side, with the same axes. A single map has no label."""
     drawn = (place for each in maps for place in [*each.values, *each.about.split_cells()])
     places = np.array(list(drawn))
-    step = maps[0].about.step  # maps side by side have the same cells
+    step = maps[0].about.step  # all maps have the same ranges of lengths
     (low_y, low_x), (high_y, high_x) = places.min(axis=0), places.max(axis=0)
     high_x += step - 1
     shape = (high_y - low_y + 1) / (high_x - low_x + 1)
@@ -135,7 +141,7 @@ def _draw(maps: list[Panel], bar: ColourBar, title: str) -> Figure:
         axes.set_facecolor(bar.empty)
         if len(maps) > 1:
             axes.set_title(label, loc="left", fontsize=10)
-        # Half a cell around the region.
+        # The cells of the region extend half a unit beyond its numbers.
         (first_y, last_y), (first_x, last_x) = about.symbols, about.length
         box = region_box(axes, (first_x - 0.5, last_x + 0.5), (first_y - 0.5, last_y + 0.5))
         if box is not None:
@@ -161,9 +167,11 @@ def _draw(maps: list[Panel], bar: ColourBar, title: str) -> Figure:
 def _squares(
     axes: Axes, values: dict[tuple[int, int], float], cells: Cells, bar: ColourBar, step: int
 ) -> bool:
-    """Draw full squares as one image, without seams, and smaller squares as patches.
+    """Draw the cells of a heat map; return whether some cells are smaller squares.
 
-    A square is `step` lengths wide. Returns whether smaller squares exist.
+    step: number of lengths of a cell, the width of its square.
+
+    Full squares are drawn as one image, without seams. Smaller squares are patches.
     """
     few = median(score.examples for score in cells.values()) / 2
     left, right = axes.get_xlim()
@@ -197,7 +205,7 @@ def _squares(
 
 Lines = list[tuple[str, dict[int, Score]]]
 
-SHADE = "#e4e8ef"  # background of the numbers of symbols in training
+SHADE = "#e4e8ef"  # background color of the numbers of symbols in training
 
 # A line with more points has no markers.
 MOST_MARKERS = 25
@@ -206,9 +214,10 @@ MOST_MARKERS = 25
 def draw_symbols(runs: list[tuple[str, Scores]], title: str) -> Figure:
     """Draw accuracy by number of symbols with 95% Wilson bands; below, the edit distance.
 
-    Each (label, answers) is a line. Problems with lengths as in training have a panel of their
-    own, so that only the number of symbols changes along a line. The training region belongs to the
-    first run.
+    runs: (label, answers) for each line.
+
+    Problems with lengths as in training have a panel of their own, so that only the number of
+    symbols changes along a line. The training region is the region of the first run.
     """
     about = runs[0][1].about
     panels = _by_symbols(runs)
@@ -243,9 +252,10 @@ def draw_symbols(runs: list[tuple[str, Scores]], title: str) -> Figure:
 
 
 def _by_symbols(runs: list[tuple[str, Scores]]) -> list[tuple[str, Lines]]:
-    """Return the scores by number of symbols: for lengths as in training, and for other lengths.
+    """Return panels of scores by number of symbols: lengths as in training, and other lengths.
 
-    The first run defines the training lengths.
+    A panel is its title, and (label, scores) for each line. The first run defines the training
+    lengths.
     """
     panels = []
     for called, known in (("lengths as in training", True), ("other lengths", False)):
@@ -279,7 +289,10 @@ def _edit_distance(axes: Axes, symbols: list[int], scores: list[Score], **style:
 
 
 def _unseen(axes: Axes, most: int) -> None:
-    """Add an upper axis that counts the symbols beyond the most in training."""
+    """Add an upper axis that counts the symbols that exceed the most symbols in training.
+
+    most: the most symbols of a training problem.
+    """
     beyond = int(axes.get_xlim()[1]) - most
     if beyond < 1:
         return
@@ -293,7 +306,7 @@ def _unseen(axes: Axes, most: int) -> None:
     above.spines["top"].set_visible(False)
 
 
-# Right verdicts have the greens of a heat map, wrong verdicts its reds. Lightness is ordered, too.
+# Colors of verdicts. Right verdicts are green and wrong verdicts are red, as in heat maps.
 COLOURS = {
     "exact": "#0f8a66",
     "correct": "#8fcf9b",
@@ -304,7 +317,10 @@ COLOURS = {
 
 
 def draw_lengths(scores: Scores, title: str) -> Figure:
-    """Draw the share of each verdict by length; other numbers of symbols have their own panel."""
+    """Draw the share of each verdict by length of the problem.
+
+    Problems with other numbers of symbols than in training have a panel of their own.
+    """
     known = scores.as_trained("symbols")
     parts = (("symbols as in training", known), ("other numbers of symbols", ~known))
     panels = [(called, scores.select(part).by_length()) for called, part in parts if part.any()]

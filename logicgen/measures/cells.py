@@ -1,4 +1,7 @@
-"""The measure `cells`: answers by cell, for a study with the table `[evaluate]`."""
+"""The measure `cells`: scores of answers by cell, for a study with the table `[evaluate]`.
+
+A cell contains the problems with one number of symbols and one length, or one range of lengths.
+"""
 
 from __future__ import annotations
 
@@ -47,13 +50,16 @@ class CovarianceTable(BaseModel):
 
 
 class Cells(Measure):
-    """Right answers by cell, and alpha-covariance."""
+    """The share of right answers by cell, and the alpha-covariance of answers."""
 
     name = "cells"
     of = ("problems",)
 
     def take(self, settings: Any, data: Any, subject: Subject) -> Json:
-        """Return the numbers of verdicts by cell."""
+        """Answer problems; return the description, the scores, and the verdicts counted by cell.
+
+        The alpha-covariance is included if the settings request it.
+        """
         dataset = as_dataset(data)
         table, about = predicted(settings, dataset, subject, subject.run / settings.split)
         scores = Scores.of(table, about)
@@ -65,13 +71,13 @@ class Cells(Measure):
         return goal(_scores_of(found).score())
 
     def check_found(self, found: Json) -> None:
-        """Raise the errors of `Measure.check_found`, also for a wrong alpha-covariance."""
+        """Check results as `Measure.check_found` does, also the alpha-covariance."""
         self.headline(found)
         if found.get("covariance") is not None:
             CovarianceTable.model_validate(found["covariance"])
 
     def says(self, points: list[Findings]) -> str:
-        """Return sentences on the verdicts and on the training region of the parts."""
+        """Return sentences on the shares, and on the training region that defines the columns."""
         firsts = _firsts(points)
         reference = points[0].point if len(firsts) == 1 else "the first point of the same task"
         return (
@@ -81,7 +87,7 @@ class Cells(Measure):
         )
 
     def columns(self, points: list[Findings], prefix: str) -> list[dict[str, str]]:
-        """Return the columns: accuracy on parts of the problems, other scores, and seeds."""
+        """Return the cells of the table: accuracy on parts of the problems, and other scores."""
         columns = [
             *_part_columns(points),
             *_score_columns(points),
@@ -90,7 +96,7 @@ class Cells(Measure):
         return [{head: cell(point) for head, cell in columns} for point in points]
 
     def rows(self, points: list[Findings]) -> list[list[tuple[int, Json]]]:
-        """Return a line for each part of the problems, over all training seeds."""
+        """Return a row for each part of the problems, over all training seeds of a point."""
         firsts = _firsts(points)
         return [
             [(0, line) for line in part_rows(_head(point), scores, firsts[scores.about.task])]
@@ -99,7 +105,7 @@ class Cells(Measure):
         ]
 
     def pictures(self, study: str, measured: list[list[Findings]]) -> list[Picture]:
-        """Return figures of up to 12 points, and of alpha-covariance."""
+        """Return figures of accuracy and of alpha-covariance, each for up to 12 points."""
         (points,) = measured
         pictures = _side_by_side(points) if len(points) <= MOST_NAMED else []
         by_symbols = {
@@ -112,10 +118,10 @@ class Cells(Measure):
         return pictures
 
     def ranking(self, points: list[Findings]) -> Ranking | None:
-        """Return the scores of points, on all problems, on trained lengths and on other lengths.
+        """Return each point's score on all problems, on trained lengths and on other lengths.
 
-        If all models fail on longer problems, only the score on trained lengths distinguishes
-        them. A part without problems is left out.
+        If all models fail on longer problems, only the score on trained lengths distinguishes them.
+        A part without problems is left out.
         """
         about = _scores(points[0]).about
         goals = [goal(point_score(point)) for point in points]
@@ -137,9 +143,9 @@ MEASURE = Cells()
 
 
 def goal(score: Score) -> tuple[float, bool]:
-    """Return the mean edit distance if the task has one, else the share of right answers.
+    """Return the score that ranks models, and whether a lower score is better.
 
-    The second value is whether less is better.
+    The score is the mean edit distance if the task has one, else the share of right answers.
     """
     if score.edit_distance is not None:
         return score.edit_distance[0], True
@@ -150,13 +156,13 @@ def goal(score: Score) -> tuple[float, bool]:
 
 
 def _scores_of(found: Json) -> Scores:
-    """Return the counted answers of an evaluation."""
+    """Return the answers that were counted in the results of a trained model."""
     return Scores.of_tally(found["tally"], About.of_json(found["about"]))
 
 
 @lru_cache(maxsize=4096)
 def _scores(point: Findings) -> Scores:
-    """Return the answers of all training seeds, as if they were embedding seeds of one model."""
+    """Return a point's answers of all training seeds, as answers of one model."""
     return Scores.joined([_scores_of(found) for found in point.found])
 
 
@@ -167,9 +173,9 @@ def point_score(point: Findings) -> Score:
 
 
 def _covariance_of(point: Findings) -> dict[str, float] | None:
-    """Return the mean alpha-covariance of exact strings over training seeds; None if unmeasured.
+    """Return the mean alpha-covariance of exact strings over training seeds.
 
-    Keys are numbers of symbols, and `all`.
+    Keys are numbers of symbols, and `all`. Returns None if the alpha-covariance was not measured.
     """
     measured = [
         {**each["by_symbols"], "all": each["overall"]}
@@ -184,7 +190,7 @@ def _covariance_of(point: Findings) -> dict[str, float] | None:
 
 
 def _head(point: Findings) -> dict[str, Any]:
-    """Return the values that are equal in all lines of a point in `results.csv`."""
+    """Return the values that all rows of a point in `results.csv` share."""
     measured = _covariance_of(point)
     return {
         "seeds": len(point.found),
@@ -196,7 +202,10 @@ def _head(point: Findings) -> dict[str, Any]:
 
 
 def _firsts(points: list[Findings]) -> dict[str, About]:
-    """Return the facts of each task's first point; its training region defines the parts."""
+    """Return the description of each task's first point, by task.
+
+    Its training region defines the parts of the problems for all points of the task.
+    """
     abouts = [_scores(point).about for point in reversed(points)]
     return {about.task: about for about in abouts}
 
@@ -204,7 +213,7 @@ def _firsts(points: list[Findings]) -> dict[str, About]:
 # Columns
 
 Columns = list[tuple[str, Callable[[Findings], str]]]
-"""Heads with functions that return a point's cell of the table."""
+"""Each column of the table: its head, and a function that returns the text for a point."""
 
 
 def _part_columns(points: list[Findings]) -> Columns:
@@ -222,7 +231,7 @@ def _part_columns(points: list[Findings]) -> Columns:
 
 
 def _score_columns(points: list[Findings]) -> Columns:
-    """Return the columns of the other scores that the points have."""
+    """Return the columns of other scores, if the points have them."""
 
     def of(key: str, point: Findings) -> str:
         score = point_score(point).flat()
@@ -274,7 +283,10 @@ def _side_by_side(points: list[Findings]) -> list[Picture]:
 
 
 def draw_covariance(points: dict[str, dict[str, float]], title: str) -> Figure:
-    """Draw the mean alpha-covariance by number of symbols, a line per point."""
+    """Draw the mean alpha-covariance by number of symbols, with a line per point.
+
+    points: by label of the point, the result of `_covariance_of`.
+    """
     figure, axes = new_axes(7, 4.5, title)
     for (label, by_symbols), style in zip(points.items(), line_styles(), strict=False):
         pairs = sorted((int(key), value) for key, value in by_symbols.items() if key != "all")
@@ -283,6 +295,6 @@ def draw_covariance(points: dict[str, dict[str, float]], title: str) -> Figure:
     whole_numbers(axes.xaxis)
     axes.set_ylim(-0.03, 1.03)
     axes.set(xlabel="symbols in the problem", ylabel="alpha-covariance (mean, exact strings)")
-    columns = 77 // (max(map(len, points)) + 6)  # labels that fit the width
+    columns = 77 // (max(map(len, points)) + 6)  # number of labels that fit side by side
     legend_below(figure, min(max(columns, 1), 3))
     return figure

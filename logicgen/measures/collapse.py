@@ -1,11 +1,12 @@
-"""The collapse of the rows of unseen symbols: its measure, and redrawn rows.
+"""Collapse of embeddings: how alike the rows of unseen symbols are, and new random rows for them.
 
-A symbol that never occurs in training is an output of the softmax but never a target. Every step
-pushes its row away from the features, in nearly the same direction for all such symbols. So these
-rows become alike (Lazić, Fowl, György, Szepesvári, "To See the Unseen", 2026). Because of weight
-tying, they are alike as inputs, too.
+A symbol that never occurs in training is an output of the softmax but never a target. Every
+training step pushes its embedding row away from the hidden states, in nearly the same direction for
+all such symbols. So these rows become alike (Lazić, Fowl, György, Szepesvári, "To See the Unseen",
+2026). With weight tying, the rows are also the symbols' inputs, so the inputs become alike, too.
 
-Three numbers measure how alike rows are, for symbols that occur in training and for other symbols:
+Three numbers measure how alike a set of rows is. They are computed for the symbols that occur in
+training, and for the unseen symbols:
 
     cosine           mean over all pairs: 0 for rows in all directions, 1 for one direction
     spread           root mean square distance from the mean row, divided by the root mean square
@@ -13,8 +14,9 @@ Three numbers measure how alike rows are, for symbols that occur in training and
     effective_rank   exponential of the entropy of the singular values, divided by their sum
                      (Roy, Vetterli, EUSIPCO 2007): 1 for rows on one line
 
-Rows are measured as they are stored. Redrawn rows are a baseline for alpha-renaming: they have not
-collapsed, and need no further training.
+The numbers are computed from the stored rows. A model whose rows of unseen symbols are redrawn is a
+baseline for training with renamed symbols. Its rows have not collapsed, and it needs no further
+training.
 """
 
 from __future__ import annotations
@@ -38,24 +40,31 @@ from logicgen.report.tables import write_json
 
 @dataclass(frozen=True)
 class RowSpread:
-    """How alike some rows are; the numbers are None for fewer than two rows."""
+    """Three numbers that measure how alike embedding rows are.
 
-    rows: int
+    The module's docstring defines the numbers. They are None for fewer than two rows.
+    """
+
+    rows: int  # number of rows
     cosine: float | None = None
     spread: float | None = None
     effective_rank: float | None = None
 
 
 def row_spread(rows: Tensor) -> RowSpread:
-    """Return how alike rows (R, width) are."""
+    """Measure how alike embedding rows are.
+
+    rows: shape (number of rows, width).
+    """
     count = len(rows)
     if count < 2:
         return RowSpread(count)
     rows = rows.detach().cpu().double()
     directions = F.normalize(rows, dim=1)
-    # The squared norm of the sum contains each pair twice, and each row with itself once.
+    # The squared norm of the sum contains the product of each pair of rows twice, and of each row
+    # with itself once.
     pairs = directions.sum(dim=0).square().sum() - directions.square().sum()
-    smallest = torch.finfo(rows.dtype).tiny  # rows that are all 0 are equal, and of rank 1
+    smallest = torch.finfo(rows.dtype).tiny  # avoids 0 / 0 if all rows are 0
     around = (rows - rows.mean(dim=0)).square().sum() / rows.square().sum().clamp(min=smallest)
     values = torch.linalg.svdvals(rows)
     shares = values / values.sum().clamp(min=smallest)
@@ -68,9 +77,12 @@ def row_spread(rows: Tensor) -> RowSpread:
 
 
 def collapse(rows: Tensor, seen: np.ndarray) -> dict[str, RowSpread]:
-    """Return how alike rows (R, width) are, for symbols `seen` in training and for unseen symbols.
+    """Measure how alike rows of symbols are: of symbols seen in training, and of unseen symbols.
 
-    seen: bool (R,).
+    rows: the embedding rows, shape (number of symbols, width).
+    seen: whether each symbol occurs in training, bool (number of symbols,).
+
+    The keys of the result are `seen` and `never`.
     """
     mask = torch.from_numpy(seen).to(rows.device)
     return {"seen": row_spread(rows[mask]), "never": row_spread(rows[~mask])}
@@ -78,11 +90,14 @@ def collapse(rows: Tensor, seen: np.ndarray) -> dict[str, RowSpread]:
 
 @torch.no_grad()
 def reset_rows(rows: Tensor, seen: np.ndarray, seed: int) -> int:
-    """Redraw, in place, the rows (R, width) of symbols that training never showed.
+    """Redraw, in place, the embedding rows of symbols that never occur in training.
 
-    They are drawn from the normal distribution with the mean and the covariance of the seen rows.
-    seen: bool (R,). Returns the number of redrawn rows. Raises LogicgenError if all symbols were
-    seen, or fewer than two.
+    rows: shape (number of symbols, width).
+    seen: whether each symbol occurs in training, bool (number of symbols,).
+
+    New rows come from the normal distribution with the mean and the covariance of the seen rows.
+    Returns the number of redrawn rows. Raises LogicgenError if all symbols were seen, or fewer than
+    two.
     """
     never = int((~seen).sum())
     if not never:
@@ -92,8 +107,8 @@ def reset_rows(rows: Tensor, seen: np.ndarray, seed: int) -> int:
     mask = torch.from_numpy(seen).to(rows.device)
     known = rows[mask]
     mean = known.mean(dim=0)
-    # Sum the deviations of n rows with independent normal weights of variance 1 / (n - 1). The sum
-    # has the covariance of the rows, and no matrix must be decomposed.
+    # A new row is the mean of the n seen rows plus a weighted sum of their deviations from it. With
+    # independent normal weights of variance 1 / (n - 1), it has the covariance of the seen rows.
     weights = torch.randn(never, len(known), generator=torch.Generator().manual_seed(seed))
     weights = (weights * (len(known) - 1) ** -0.5).to(rows)
     rows[~mask] = mean + weights @ (known - mean)
@@ -101,10 +116,12 @@ def reset_rows(rows: Tensor, seen: np.ndarray, seed: int) -> int:
 
 
 def trained_rows(run: Path, model: Model, data: Dataset | Corpus) -> tuple[Tensor, np.ndarray]:
-    """Return a model's trained rows (R, width), and which of them occur in the data, (R,).
+    """Return a model's trained embedding rows, and a mask of the symbols that occur in training.
 
-    data: the training data. Raises LogicgenError if the model was trained on other data, or if its
-    rows do not belong to symbols.
+    data: the training data.
+
+    The shapes are (number of symbols, width) and (number of symbols,). Raises LogicgenError if the
+    model was trained on other data, or if its rows do not belong to symbols.
     """
     trained = load_json(find_run(run) / CARD).get("data")
     if trained != data.fingerprint:
@@ -118,7 +135,10 @@ def trained_rows(run: Path, model: Model, data: Dataset | Corpus) -> tuple[Tenso
 def measure_collapse(
     run: Path, data: Dataset | Corpus, out: Path | None, device: str
 ) -> tuple[list[str], Path]:
-    """Write how alike a model's rows are as JSON; return a table in lines, and the file."""
+    """Measure how alike a model's embedding rows are, and write the numbers to `collapse.json`.
+
+    Returns a table as printed lines, and the path of the file.
+    """
     found = collapse(*trained_rows(run, load_model(run, device), data))
     folder = out or scores_folder(run, "collapse")
     prepare_folder(folder)

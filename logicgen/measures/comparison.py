@@ -55,7 +55,8 @@ if TYPE_CHECKING:
 Run = tuple[str, pa.Table, About]
 """The label of an evaluation, its predictions, and its description."""
 
-# Evaluations with drawings. For further evaluations, the page shows only answers and verdicts.
+# Number of evaluations whose answers are drawn and explained. For further evaluations, the page
+# shows only answers and verdicts.
 DRAWN = 4
 
 
@@ -64,8 +65,8 @@ def write_comparison_page(
 ) -> Path:
     """Write the page of evaluations of the same examples; return its path in the folder.
 
-    Differences are to the first evaluation. Maps contain all embedding seeds; listed examples
-    contain the first seed only.
+    Maps of differences subtract the first evaluation. Maps contain all embedding seeds; listed
+    examples contain the first seed only.
     """
     about, labels = runs[0][2], [label for label, _, _ in runs]
     scores = [Scores.of(table, each) for _, table, each in runs]
@@ -107,9 +108,10 @@ def _page_rows(
     workers: int,
     progress: Progress,
 ) -> tuple[list[Any], dict[str, list[Any]], list[Any]]:
-    """Return columns, rows and answers of a page.
+    """Return three descriptions for the page's scripts: columns, rows, and answers to an example.
 
-    listed: answers by label. who: for each example, the models that are right.
+    listed: columns of the listed predictions, by label of the evaluation.
+    who: for each example, a text that names the models that are right.
     """
     shared = next(iter(listed.values()))
     rows: dict[str, list[Any]] = {
@@ -147,7 +149,7 @@ def _page_rows(
 
 
 def _who(labels: Sequence[str], right: np.ndarray) -> str:
-    """Return in words the models that answer an example right."""
+    """Return a text that names the models that answer an example right."""
     if right.all() or not right.any():
         return "all models" if right.all() else "no model"
     found = [label for label, is_right in zip(labels, right, strict=True) if is_right]
@@ -155,7 +157,7 @@ def _who(labels: Sequence[str], right: np.ndarray) -> str:
 
 
 def _maps(labels: Sequence[str], scores: Sequence[Scores], about: About) -> list[Any]:
-    """Return the maps of right answers, and the maps of differences to the first evaluation."""
+    """Return the heat maps of right answers, and of differences to the first evaluation."""
     cells = [each.by_cell() for each in scores]
     maps = [
         share_map(f"{label}: right answers", here, each.about)
@@ -192,7 +194,7 @@ COLUMNS = {
     "beyond_in_length_only": "other lengths",
     "overall": "all",
 }
-"""Parts of a summary that a comparison shows, with their heads."""
+"""Parts of the examples that a comparison shows, with the heads of their columns."""
 
 
 def compare(
@@ -200,11 +202,14 @@ def compare(
 ) -> list[dict[str, Any]]:
     """Write table, figures and page of a comparison; return the table's rows.
 
+    workers: number of processes that look for the reasons of verdicts.
+    progress: function to which these processes report.
+
     `comparison.csv` has a row for each evaluation and each part of the examples. The training
-    region of the first evaluation defines the parts, so that a part has the same examples for all.
-    workers: processes that look for the reasons of verdicts. progress: called while they do.
-    Raises LogicgenError if the folders do not contain evaluations of the same examples, or if
-    `out` is one of the folders.
+    region of the first evaluation defines the parts, so that a part has the same examples in all
+    rows.
+    Raises LogicgenError if the folders do not contain evaluations of the same examples, or if `out`
+    is one of the folders.
     """
     check_folders(folders, out)
     read = read_runs(folders)
@@ -219,9 +224,11 @@ def compare(
 
 
 def comparison_figures(runs: list[tuple[str, Scores]]) -> list[tuple[str, str, Figure]]:
-    """Return name, caption and figure of each picture of (label, scores).
+    """Return the figures of a comparison, each with its name and caption.
 
-    Differences are to the first run; a single run has no figure of differences.
+    runs: (label, answers) of each evaluation.
+
+    The figure of differences subtracts the first run; a single run has no such figure.
     """
     about = runs[0][1].about
     title = f"{about.data} ({about.split})"
@@ -237,9 +244,9 @@ def comparison_figures(runs: list[tuple[str, Scores]]) -> list[tuple[str, str, F
 
 
 def read_runs(folders: list[Path]) -> list[tuple[str, pa.Table, About]]:
-    """Return label, predictions and description of evaluations.
+    """Read evaluations; return the label, the predictions and the description of each.
 
-    Raises LogicgenError if they cannot be compared.
+    Raises LogicgenError if the evaluations cannot be compared.
     """
     tables, abouts = zip(*map(_read, folders), strict=True)
     labels = labels_of(folders, abouts, ("task", "data", "split"))
@@ -272,8 +279,10 @@ def labels_of(
 ) -> list[str]:
     """Return a label for each evaluation: its model, or its folder if models share a name.
 
-    If models were trained in different precisions, each label contains the precision.
-    Raises LogicgenError if an attribute in `same` is not equal for all.
+    same: attributes of the descriptions that must be equal for all evaluations.
+
+    If models were trained in different precisions, each label contains the precision. Raises
+    LogicgenError if an attribute in `same` differs.
     """
     for folder, about in zip(folders, abouts, strict=True):
         for name in same:
@@ -300,15 +309,16 @@ def _read(folder: Path) -> tuple[pa.Table, About]:
 
 
 def _examples(table: pa.Table) -> set[tuple[int, str, str]]:
-    """Return row, problem and stored answer of each example."""
+    """Return (row, problem, stored answer) of each example in a table of predictions."""
     columns = [table[name].to_pylist() for name in ("row", "problem", "answer")]
     return set(zip(*columns, strict=True))
 
 
 def part_rows(head: dict[str, Any], scores: Scores, about: About) -> list[dict[str, Any]]:
-    """Return a row for each part of the examples and a row for all.
+    """Return the scores of each part of the examples and of all examples, as rows of a table.
 
-    The training region in `about` defines the parts.
+    head: values at the beginning of each row.
+    about: description whose training region defines the parts.
     """
     found = {**scores.by_part(about), "overall": scores.score()}
     return [{**head, "part": name, **score.flat()} for name, score in found.items()]
@@ -326,9 +336,9 @@ def _rows(label: str, scores: Scores, about: About) -> list[dict[str, Any]]:
 
 
 def markdown(rows: list[dict[str, Any]]) -> str:
-    """Return the table as Markdown: a row per evaluation, a column per part of the examples.
+    """Return the rows of `compare` as a Markdown table: a row per evaluation, a column per part.
 
-    If a model was trained on another region than the first, its row contains that region.
+    If a model was trained on another region than the first model, its row contains that region.
     """
     runs: dict[str, dict[str, dict[str, Any]]] = {}
     for row in rows:

@@ -14,14 +14,14 @@ from logicgen.nn.generation import Texts, beam_search, generate
 from logicgen.nn.samples import Sampling
 from logicgen.tokens import NOTHING, OTHER, Tokens
 
-# Continuations in a batch.
+# Number of continuations that are generated together.
 AT_A_TIME = 64
 
 
 class Completion(NamedTuple):
     """A continuation of a prompt.
 
-    Its log-probability, in nats, includes the end or `until`.
+    Its log-probability is in nats. It includes the token or the text that ended the continuation.
     """
 
     text: str
@@ -38,12 +38,13 @@ def complete(
     until: str | None = None,
     seed: int = 0,
 ) -> list[Completion]:
-    """Return `count` continuations of up to `tokens` tokens, which end before `until`.
+    """Return `count` continuations of a prompt, each of up to `tokens` tokens.
 
-    Without `sampling`, each token is the most probable token. Continuation n and its random rows
-    are determined by the seeds and n alone.
-    Raises LogicgenError for a prompt that is empty or that the model cannot read, and for an
-    `until` that it cannot write.
+    A continuation ends at the end of the document, or before the text `until`. Without `sampling`,
+    each token is the most probable token. `seed` determines the random embedding rows of a
+    lexinvariant model. Continuation n depends only on the seeds and on n.
+    Raises LogicgenError if the prompt is empty or the model cannot read it, or if the model cannot
+    write `until`.
     """
     prompt_ids = _prompt(model, prompt)
     finished, shown = _ending(model.tokens, until)
@@ -70,8 +71,8 @@ def most_probable(
 ) -> list[Completion]:
     """Return up to `count` continuations by beam search, the most probable first.
 
-    Their sequences of tokens differ, but with byte pairs several sequences can write one text. All
-    use the random rows of `seed`.
+    The continuations are different sequences of tokens. With byte-pair tokens, different sequences
+    can write the same text. All continuations use the random embedding rows of `seed`.
     Raises LogicgenError for a `count` above `beams`, and the errors of `complete`.
     """
     if count > beams:
@@ -87,10 +88,13 @@ def most_probable(
 
 
 def _prompt(model: LanguageModel, prompt: str) -> Tensor:
-    """Return the ids of a prompt, (T,). Raises LogicgenError for an empty prompt."""
+    """Return the token ids of a prompt, shape (tokens,).
+
+    Raises LogicgenError for an empty prompt.
+    """
     try:
         ids = model.tokens.encode(prompt)
-    except UnicodeEncodeError:  # bytes of a command line that are not UTF-8
+    except UnicodeEncodeError:  # a command line may contain bytes that are not UTF-8
         raise LogicgenError("the prompt is not UTF-8: convert it") from None
     if not len(ids):
         raise LogicgenError(
@@ -110,7 +114,11 @@ def _completions(written: Texts, shown: Callable[[list[int]], str]) -> list[Comp
 def _ending(
     tokens: Tokens, until: str | None
 ) -> tuple[Callable[[list[int]], bool], Callable[[list[int]], str]]:
-    """Return a test whether ids end in `until`, and a function from ids to the text before it."""
+    """Return two functions of the token ids of a continuation that may end with the text `until`.
+
+    The first function returns whether `until` is complete. The second function returns the text
+    before `until`.
+    """
     if until is None:
         return lambda ids: False, tokens.decode
     try:
@@ -127,8 +135,9 @@ def _ending(
         return ends, lambda ids: tokens.decode(ids[: -len(wanted)] if ends(ids) else ids)
     if tokens.by_character and tokens.id(OTHER) in wanted:
         raise LogicgenError(f"--until: the model cannot write {until!r}: it lacks a token for it")
-    until = tokens.decode(wanted) if tokens.kind == "letters" else until  # as written
-    # Byte pairs can write `until` in many ways, but every token has at least one byte.
+    until = tokens.decode(wanted) if tokens.kind == "letters" else until  # as the model writes it
+    # Different sequences of byte-pair tokens can write `until`, but each token has at least a byte.
+    # So the last `longest` tokens contain it.
     longest = len(until.encode())
     return (
         lambda ids: until in tokens.decode(ids[-longest:]),

@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from logicgen.model.model import Answerer
     from logicgen.nn.decoding import Decoding
 
-# All renamings of a problem over an alphabet of five symbols, as in the paper.
+# The most renamings of a problem, as in the paper. Five symbols have 5! = 120 permutations.
 MOST_RENAMINGS = 120
 
 # `names` are the names after the renaming; `undone` is the prediction in the original names.
@@ -74,11 +74,13 @@ SCHEMA = schema_of("row embedding_seed", "problem names prediction undone")
 
 
 def renamings(symbols: Sequence[str], alphabet: int, rng: Random) -> list[tuple[str, ...]]:
-    """Return lists of new names for `symbols` from an alphabet of a given size.
+    """Return lists of new names for `symbols`.
 
-    A renaming is a one-to-one map of the symbols into the alphabet; k symbols have N!/(N - k)!
-    renamings. The first list contains the original names. If there are more than 120 renamings,
-    the result is a random sample of 120 renamings.
+    alphabet: N, the number of possible names.
+
+    A renaming is a one-to-one map of the symbols to names; k symbols have N!/(N - k)! renamings.
+    The first list contains the original names. If there are more than 120 renamings, the result is
+    a random sample of 120 renamings.
     """
     names = [symbol_name(number) for number in range(alphabet)]
     chosen: Iterable[tuple[str, ...]]
@@ -96,6 +98,8 @@ def renamings(symbols: Sequence[str], alphabet: int, rng: Random) -> list[tuple[
 
 def undo(text: str, symbols: Sequence[str], names: Sequence[str], alphabet: int) -> str:
     """Return a prediction with the renaming of `symbols` to `names` undone.
+
+    alphabet: number of possible names.
 
     An answer may contain symbols that do not occur in its problem. Names that are unused after the
     renaming become, in order, the names that were unused before it. So two symbols never become
@@ -144,7 +148,7 @@ class RenamedProblem:
     """A problem of a split with other names of its symbols."""
 
     row: int
-    example: dict[str, Any]  # of the data set
+    example: dict[str, Any]  # the problem's row of the data set
     symbols: tuple[str, ...]  # of the original problem
     names: tuple[str, ...]  # new names, in the order of `symbols`
     alphabet: int  # number of possible names
@@ -156,7 +160,11 @@ class RenamedProblem:
 
 
 def _renamed(rows: np.ndarray, table: pa.Table, alphabets: np.ndarray) -> Iterator[RenamedProblem]:
-    """Yield all renamings of the problems of a table. rows: their rows in the split."""
+    """Yield all renamings of the problems of a table.
+
+    rows: index of each problem in the split.
+    alphabets: number of possible names for each problem.
+    """
     examples = zip(rows.tolist(), table.to_pylist(), alphabets.tolist(), strict=True)
     for row, example, alphabet in examples:
         symbols = tuple(symbols_of(example["problem"]))
@@ -165,7 +173,10 @@ def _renamed(rows: np.ndarray, table: pa.Table, alphabets: np.ndarray) -> Iterat
 
 
 def _answered(found: Iterable[tuple[RenamedProblem, int, str]], about: About) -> pa.Table:
-    """Return the table of (renamed problem, embedding seed, answer)."""
+    """Return a table of answers to renamed problems, in the format of `predict_renamed`.
+
+    found: (renamed problem, embedding seed, answer) for each answer.
+    """
     rows = []
     for each, seed, text in found:
         undone = undo(text, each.symbols, each.names, each.alphabet)
@@ -179,7 +190,9 @@ def renamed_prompts(
 ) -> Iterator[dict[str, Any]]:
     """Yield prompts of all renamings of problems, for a model outside logicgen.
 
-    limit: the largest number of problems. examples: see `logicgen.prompt`.
+    limit: the largest number of problems.
+    examples: number of solved examples in each prompt.
+
     Raises LogicgenError for a task without prompts and for an unknown split.
     """
     task = data.task
@@ -208,11 +221,12 @@ def read_renamed(
 ) -> pa.Table:
     """Return a table of replies to renamed problems, in the format of `predict_renamed`.
 
-    Answers are not verified. A completion without a readable answer becomes `? N`, with its
-    number, so that it differs from all other answers. The n-th reply to a problem counts as its
-    answer with the n-th embedding seed.
+    Answers are not verified. A completion without a readable answer is stored as `? N` with a
+    number N of its own, so that it differs from all other answers. The n-th reply to a problem is
+    stored as the answer with the n-th embedding seed.
 
-    Raises LogicgenError if a problem lacks renamings, or if their numbers of replies differ.
+    Raises LogicgenError if a renaming of a problem has no reply, or if renamings have different
+    numbers of replies.
     """
     task = data.task.limited(EFFORT, None)
     rows = np.unique([reply.row for reply in replies])
@@ -244,7 +258,10 @@ def read_renamed(
 
 
 def _letters(data: Dataset, table: pa.Table) -> np.ndarray:
-    """Return the size of each problem's alphabet: the training symbols, or more."""
+    """Return the number of possible names for each problem.
+
+    It is the most symbols in the data set's region, or the problem's own number if that is larger.
+    """
     most = data.region.symbols[1]
     return np.asarray(np.maximum(table["symbols"].to_numpy(), most))
 
@@ -263,23 +280,23 @@ class Covariance:
     symbols: int  # different symbols of the problem
     renamings: int
     different: int  # different predictions, as texts
-    inequivalent: int  # different predictions up to `Task.same`
+    inequivalent: int  # different predictions by `Task.same`
 
     @property
     def strings(self) -> float:
-        """Return the alpha-covariance of the texts."""
+        """Return the alpha-covariance of predictions that are compared as texts."""
         return 1 - (self.different - 1) / (self.renamings - 1)
 
     @property
     def equivalence(self) -> float:
-        """Return the alpha-covariance up to the solver's equivalence."""
+        """Return the alpha-covariance of predictions that are compared by `Task.same`."""
         return 1 - (self.inequivalent - 1) / (self.renamings - 1)
 
 
 def covariances(table: pa.Table) -> list[Covariance]:
-    """Return the alpha-covariance of each problem and embedding seed of a table.
+    """Count the different predictions for each problem and embedding seed of a table.
 
-    Problems with a single renaming are included; they have no value.
+    Problems with a single renaming are included, but their alpha-covariance is not defined.
     """
     task = load_task(json.loads(table.schema.metadata[b"logicgen"])["task"])
     task = task.limited(EFFORT, None)
@@ -296,9 +313,10 @@ def covariances(table: pa.Table) -> list[Covariance]:
 
 
 def count_inequivalent(task: Task, answers: Iterable[str]) -> int:
-    """Return the number of answers that differ up to the task's equivalence.
+    """Return the number of answers that differ by `Task.same`.
 
-    answers: different texts.
+    answers: different texts. An answer that does not parse counts as different from all other
+        answers.
     """
     kinds: list[Any] = []
     unread = 0
@@ -314,7 +332,10 @@ def count_inequivalent(task: Task, answers: Iterable[str]) -> int:
 
 
 def by_symbols(found: Iterable[Covariance]) -> dict[int, list[Covariance]]:
-    """Return the entries that have a value, by number of symbols, sorted."""
+    """Group problems by their number of symbols, in increasing order.
+
+    Problems with a single renaming are left out.
+    """
     defined = [each for each in found if each.renamings > 1]
     return {
         symbols: [each for each in defined if each.symbols == symbols]
@@ -323,10 +344,12 @@ def by_symbols(found: Iterable[Covariance]) -> dict[int, list[Covariance]]:
 
 
 def summary_of(found: Sequence[Covariance], about: dict[str, Any]) -> dict[str, Any]:
-    """Return the distribution of both values over all problems and by number of symbols.
+    """Return the distribution of both alpha-covariances over all problems and by number of symbols.
 
     about: metadata of a table of predictions.
-    Raises LogicgenError if no problem has two renamings.
+
+    The predictions are compared as texts (`strings`) and by `Task.same` (`equivalence`). Raises
+    LogicgenError if no problem has two renamings.
     """
     defined = [each for each in found if each.renamings > 1]
     if not defined:
@@ -345,7 +368,10 @@ def summary_of(found: Sequence[Covariance], about: dict[str, Any]) -> dict[str, 
 
 
 def _distribution(some: list[Covariance]) -> dict[str, Any]:
-    """Return the number of problems, the most renamings, and the distribution of both values."""
+    """Return mean, median and quartiles of both alpha-covariances of some problems.
+
+    The result also contains the number of problems, and the most renamings of a problem.
+    """
     found: dict[str, Any] = {
         "problems": len({each.row for each in some}),
         "most_renamings": max(each.renamings for each in some),
@@ -363,7 +389,9 @@ def _distribution(some: list[Covariance]) -> dict[str, Any]:
 
 
 def write_covariance(table: pa.Table, folder: Path) -> dict[str, Any]:
-    """Write the files of a table of `predict_renamed`; return the summary.
+    """Write the files of a measurement; return the summary.
+
+    table: a table of `predict_renamed`.
 
     Raises LogicgenError if no problem has two renamings.
     """
@@ -385,7 +413,10 @@ def write_covariance(table: pa.Table, folder: Path) -> dict[str, Any]:
 
 
 def draw_box_plot(groups: dict[int, list[Covariance]], title: str) -> Figure:
-    """Draw box plots of both values by number of symbols."""
+    """Draw box plots of both alpha-covariances by number of symbols.
+
+    groups: problems by number of symbols.
+    """
     figure, axes = new_axes(max(5.0, 1.4 + 0.8 * len(groups)), 4, title)
     legend = []
     for name, called, shift, colour in (
@@ -415,7 +446,10 @@ def draw_box_plot(groups: dict[int, list[Covariance]], title: str) -> Figure:
 
 
 def covariance_lines(summary: dict[str, Any], replies: int) -> list[str]:
-    """Return a summary as printed lines. replies: number of answers."""
+    """Return a summary as printed lines.
+
+    replies: number of answers to renamed problems.
+    """
     lines = []
     if unread := summary["decoding"].get("unread"):
         said = f"{unread:,} of {replies:,} replies have no answer that can be read"

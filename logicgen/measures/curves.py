@@ -1,10 +1,12 @@
-"""The measure of perplexity by position: its files, and its use in comparisons and studies.
+"""The measure `perplexity`: its files, and its use in comparisons and studies.
 
-positions.csv   means at each position
-summary.json    means over all positions, and over positions from `beyond` on
-readings.json   the first sequences, with the measures at each token
-perplexity      perplexity by position, as .png and .svg
-report.html     a page of all of it, with text colored by surprise
+A measurement writes these files:
+
+    positions.csv   means at each position
+    summary.json    means over all positions, and over positions from `beyond` on
+    readings.json   the first sequences, with the measures at each token
+    perplexity      a figure of perplexity by position, as .png and .svg
+    report.html     a page of these results, with the first sequences colored by bits per token
 """
 
 from __future__ import annotations
@@ -58,7 +60,7 @@ class Perplexity(Measure):
         check_reads(settings.name, model, where)
 
     def take(self, settings: Any, data: Any, subject: Subject) -> Json:
-        """Return the summary, and the means at each position."""
+        """Measure perplexity; return the summary, and the means at each position."""
         from logicgen.model.checkpoint import as_language_model, load_model
 
         options = settings.model_dump(include={"split", "context", "embedding_seeds", "beyond"})
@@ -75,21 +77,25 @@ class Perplexity(Measure):
         }
 
     def headline(self, found: Json) -> tuple[float, bool]:
-        """Return the bits above the ideal model if it is known, else the bits per token."""
+        """Return the score that ranks models, and True, since a lower score is better.
+
+        The score is the bits above the exact lexinvariant model if it is known, else the bits per
+        token.
+        """
         part = _last_part(found)
         return float(part["kl_ideal"] if "kl_ideal" in part else part["bits"]), True
 
     def columns(self, points: list[Findings], prefix: str) -> list[dict[str, str]]:
-        """Return the columns of perplexity, and of distances if they are known."""
+        """Return the cells of the table: perplexity, and distances if they are known."""
         return [_columns(point, prefix) for point in points]
 
     def lines(self, found: Json) -> list[Json]:
-        """Return a line for all positions, and a line for positions from `beyond` on."""
+        """Return a row for all positions, and a row for positions from `beyond` on."""
         summary = found["summary"]
         return [{"part": p, **summary[p]} for p in ("overall", "beyond") if p in summary]
 
     def pictures(self, study: str, measured: list[list[Findings]]) -> list[Picture]:
-        """Return the curves of each measure."""
+        """Return a figure of perplexity by position for each measure of the study."""
         pictures = []
         for points in measured:
             name, groups = points[0].measure, curve_groups(points)
@@ -101,7 +107,7 @@ class Perplexity(Measure):
     def compare(
         self, folders: list[Path], out: Path, *, workers: int, progress: Counted
     ) -> Comparison:
-        """Draw the curves of evaluations in one figure."""
+        """Draw the curves of several evaluations in one figure."""
         found = compare_curves(folders, out)
         lines = ["\n  ".join([label, *summary_lines(summary)]) for label, summary in found]
         return Comparison(lines, [f"figure: {out / FIGURE}.png"])
@@ -109,7 +115,7 @@ class Perplexity(Measure):
     def write_page(
         self, folder: Path, path: Path | None, *, workers: int, progress: Counted
     ) -> Path:
-        """Write the page of a curve, with text colored by surprise."""
+        """Write the page of a curve, with the first sequences colored by bits per token."""
         return write_perplexity_page(read_readings(folder), path or folder / REPORT)
 
 
@@ -117,13 +123,13 @@ MEASURE = Perplexity()
 
 
 def _last_part(found: Json) -> Json:
-    """Return the means from `beyond` on if there are any, else the means over all positions."""
+    """Return the means over positions from `beyond` on if they exist, else over all positions."""
     part: Json = found["summary"].get("beyond") or found["summary"]["overall"]
     return part
 
 
 def _columns(point: Findings, prefix: str) -> dict[str, str]:
-    """Return the columns of a point: means over training seeds."""
+    """Return the cells of a point in the table, by column head: means over training seeds."""
     parts = [_last_part(each) for each in point.found]
     first = parts[0]
 
@@ -149,10 +155,10 @@ def _columns(point: Findings, prefix: str) -> dict[str, str]:
 
 
 def curve_groups(points: list[Findings]) -> dict[str, list[tuple[str, Curve]]]:
-    """Return labeled curves in groups of points with equal data.
+    """Group points with equal data; return the curves of each group as (label, curve).
 
-    The key of a group is the choices that its points share; it is empty if all data are equal.
-    Curves are means over training seeds.
+    The key of a group is the choices that its points share. It is empty if there is a single group.
+    A curve is the mean over training seeds.
     """
     groups: dict[str, list[Findings]] = {}
     for point in points:
@@ -166,7 +172,7 @@ def curve_groups(points: list[Findings]) -> dict[str, list[tuple[str, Curve]]]:
         for point in group:
             label = ", ".join(name for axis, name in point.choices.items() if axis in inside)
             curves.append((label or ", ".join(shared), _mean_curve(point)))
-        # If no choice distinguishes the data of the groups, a number does.
+        # If the points of a group share no choice, a number is the key.
         found[("-".join(shared) or f"data {number}") if len(groups) > 1 else ""] = curves
     return found
 
@@ -179,7 +185,7 @@ def _mean_curve(point: Findings) -> Curve:
 
 
 def _curve_of(found: Json) -> Curve:
-    """Return the curve in the findings of one model."""
+    """Return the curve in the results of one model."""
     means = {
         name: np.array([np.nan, *(np.nan if v is None else v for v in values)])
         for name, values in found["means"].items()
@@ -213,7 +219,7 @@ def write_curve(curve: Curve, folder: Path) -> dict[str, Any]:
 
 
 def summary_lines(summary: dict[str, Any]) -> list[str]:
-    """Return a summary as printed lines, a line for each part and measure."""
+    """Return a summary as printed lines, with a line for each part and measure."""
     lines = []
     for part in ("overall", "beyond"):
         if part not in summary:
@@ -234,7 +240,7 @@ def summary_lines(summary: dict[str, Any]) -> list[str]:
 
 
 def read_curve(folder: Path) -> Curve:
-    """Return the curve in a folder. Raises LogicgenError if it is missing or damaged."""
+    """Read the curve in a folder. Raises LogicgenError if it is missing or damaged."""
     path = folder / POSITIONS
     try:
         summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
@@ -260,7 +266,10 @@ def read_curve(folder: Path) -> Curve:
 
 
 def read_readings(folder: Path) -> Curve:
-    """Return a curve with its first sequences. Raises the errors of `read_curve`."""
+    """Read the curve in a folder, with the first sequences.
+
+    Raises LogicgenError if a file is missing or damaged.
+    """
     curve, path = read_curve(folder), folder / READINGS
     try:
         readings = TypeAdapter(list[Reading]).validate_json(path.read_bytes())
@@ -274,9 +283,10 @@ def read_readings(folder: Path) -> Curve:
 
 
 def compare_curves(folders: list[Path], out: Path) -> list[tuple[str, dict[str, Any]]]:
-    """Draw evaluations of the same sequences in one figure; return label and parts of each.
+    """Draw evaluations of the same sequences in one figure.
 
-    Raises LogicgenError if the sequences differ, or if `out` is one of the folders.
+    Returns the label and the means (`Curve.parts`) of each evaluation. Raises LogicgenError if the
+    sequences differ, or if `out` is one of the folders.
     """
     check_folders(folders, out)
     curves = [read_curve(folder) for folder in folders]

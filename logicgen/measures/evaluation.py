@@ -2,9 +2,9 @@
 
 predictions.parquet   a row per answer, with its verdict
 summary.json          the scores of all answers and of their parts
-cells.csv             the score of each cell
+cells.csv             the score of each cell (a number of symbols and a range of lengths)
 heatmap, symbols, lengths   figures, each as .png and .svg
-report.html           a page of all of it, with the answers
+report.html           a page of the scores and the answers
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ from logicgen.tasks import Task, load_task
 
 PREDICTIONS, SUMMARY, CELLS = "predictions.parquet", "summary.json", "cells.csv"
 
-# Columns that an evaluation may lack, and the most bytes of a file in memory.
+# Columns that a table of predictions may lack, and the most bytes of a table in memory.
 OPTIONAL = ("edit_distance", "right_tokens", "verified_prediction", "verified_verdict", "draws")
 MOST_BYTES = 1 << 32
 
@@ -70,18 +70,21 @@ PARTS = {
     "beyond_in_length_only": "other lengths",
     "beyond_training_region": "beyond it, in any way",
 }
-"""Names of the parts of a summary in tables."""
+"""The parts of a summary, with their names in tables."""
 
 
 def write_predictions(table: pa.Table, folder: Path) -> None:
-    """Write `predictions.parquet`."""
+    """Write a table of predictions to `predictions.parquet`."""
     write_atomically(
         folder / PREDICTIONS, lambda part: pq.write_table(table, part, compression="zstd")
     )
 
 
 def read_predictions(folder: Path) -> tuple[pa.Table, About]:
-    """Read `predictions.parquet`. Raises LogicgenError if it is missing or damaged."""
+    """Read `predictions.parquet`; return the table and its description.
+
+    Raises LogicgenError if the file is missing or damaged.
+    """
     path = folder / PREDICTIONS
     try:
         if not path.is_file():
@@ -111,7 +114,7 @@ def write_evaluation(
 ) -> dict[str, Any]:
     """Write predictions and all files that are made from them; return the summary.
 
-    workers: processes that look for the reasons of verdicts.
+    workers: number of processes that look for the reasons of verdicts.
     """
     write_predictions(table, folder)
     summary = write_figures(folder)
@@ -171,9 +174,9 @@ def write_evaluation_page(
     workers: int = 1,
     progress: Progress = lambda *_: None,
 ) -> Path:
-    """Write the page of the evaluation in a folder; return its path.
+    """Write the HTML page of the evaluation in a folder; return its path.
 
-    The default path is `report.html` in the folder.
+    path: path of the page; by default `report.html` in the folder.
 
     Raises LogicgenError if the predictions are missing, damaged or empty.
     """
@@ -194,7 +197,10 @@ def evaluation_document(
     workers: int = 1,
     progress: Progress = lambda *_: None,
 ) -> Document:
-    """Return the page of predictions. most: answers that it contains, wrong answers first."""
+    """Return the page of a table of predictions.
+
+    most: the largest number of answers on the page. Wrong answers come first.
+    """
     task, scores = load_task(about.task), Scores.of(table, about)
     places = chosen(~are_right(table), most)
     listed = table.take(pa.array(places)).to_pydict()
@@ -229,7 +235,7 @@ def evaluation_document(
 
 
 def _title(scores: Scores) -> str:
-    """Return the title of figures and page, with the number of answered rows if not all were."""
+    """Return the title of figures and page, with the number of rows if some have no answer."""
     about, partly = scores.about, scores.partly()
     return f"{about.model} on {about.data} ({about.split})" + (
         f", {partly} problems" if partly else ""
@@ -258,13 +264,13 @@ VERIFIED = {
     "text": "verified",
     "verdict": "verified_verdict",
 }
-"""The answers to each problem, as the scripts read them."""
+"""The three answers to each problem, for the page's scripts. Values are names of columns."""
 
 
 def _rows(
     task: Task, listed: dict[str, list[Any]], explained: list[Explained], seeds: int
 ) -> dict[str, list[Any]]:
-    """Return the columns of the page, with a value for each answer.
+    """Return the columns of the page by name, each with a value for each listed answer.
 
     seeds: number of embedding seeds.
     """
@@ -284,7 +290,10 @@ def _rows(
 
 
 def _columns(rows: dict[str, list[Any]]) -> list[dict[str, Any]]:
-    """Return the columns of the table of answers, as the scripts read them."""
+    """Return the descriptions of the columns of the page, for its scripts.
+
+    A column that `rows` lacks is left out.
+    """
     columns = [
         ROW,
         column("embedding_seed", "embedding seed", "number", facet=True),
@@ -309,7 +318,10 @@ def are_right(table: pa.Table) -> np.ndarray:
 def share_map(
     title: str, cells: dict[tuple[int, int], Score], about: About, *, verified: bool = False
 ) -> dict[str, Any]:
-    """Return the heat map of right answers, or of right verified answers, for the scripts."""
+    """Return the heat map of right answers for the page's scripts.
+
+    verified: whether to show the verified answers instead of the predictions.
+    """
     rows: list[list[Any]] = []
     for (symbols, length), score in sorted(cells.items()):
         value = score.verified_accuracy if verified else score.accuracy
@@ -378,11 +390,11 @@ DECODING = {
     "mode": "mode of reading replies",
     "replies": "replies to each problem",
 }
-"""Names of the settings of decoding on the page."""
+"""The settings of decoding, with their names on the page."""
 
 
 def _decoding_facts(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Return the settings of decoding in words, by their names on the page."""
+    """Return the settings of decoding as texts, by their names on the page."""
     return {
         DECODING.get(name, name): _words(value)
         for name, value in settings.items()
@@ -391,7 +403,7 @@ def _decoding_facts(settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _words(value: Any) -> str:
-    """Return a setting in words; nested settings are joined by commas."""
+    """Return a setting as text. The texts of nested settings are joined by commas."""
     match value:
         case bool():
             return "yes" if value else "no"

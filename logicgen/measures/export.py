@@ -1,4 +1,4 @@
-"""Export of a model: weights in half precision, its JSON, and a model card."""
+"""Export of a trained model: weights in half precision, `model.json`, and a model card."""
 
 from __future__ import annotations
 
@@ -21,10 +21,12 @@ README = "README.md"
 
 
 def export(run: Path, target: Path, name: str, description: str | None = None) -> int:
-    """Write the finished model of `run` into the folder `target`; return the bytes of its weights.
+    """Write the finished model of the training run `run` into the folder `target`.
 
-    description: a sentence about the model; by default the description of its recipe.
-    Raises LogicgenError if the run has no finished model, or if `target` is not empty.
+    description: a sentence about the model; by default the description in its recipe.
+
+    Returns the size of the weights in bytes. Raises LogicgenError if the run has no finished model,
+    or if `target` is not empty.
     """
     run = checkpoint.find_run(run)
     model = checkpoint.as_encoder_decoder(checkpoint.load_model(run, "cpu"), run)
@@ -50,7 +52,10 @@ def export(run: Path, target: Path, name: str, description: str | None = None) -
 
 
 def _scores(run: Path) -> list[dict[str, Any]]:
-    """Return the summaries of evaluations in the run's folder: test, grid, then other splits."""
+    """Return the summaries of the evaluations in a run's folder.
+
+    The order is: the split `test`, the split `grid`, then other splits by name.
+    """
     names = sorted(path.name for path in run.iterdir() if os.path.isfile(path / SUMMARY))
     found = []
     first = [name for name in ("test", "grid") if name in names]
@@ -65,8 +70,9 @@ def _scores(run: Path) -> list[dict[str, Any]]:
 
 
 def _about(name: str, description: str) -> str:
-    """Return a model's description, or the description of the recipe with its name."""
-    if not description and name in recipes.names("models", ".toml"):  # trained in a study
+    """Return `description`; if it is empty, the description of the recipe `name`."""
+    # A model that was trained in a study has no description of its own.
+    if not description and name in recipes.names("models", ".toml"):
         return read_model_recipe(name).description
     return description
 
@@ -115,7 +121,10 @@ def _card(
 
 
 def _learning(made: dict[str, Any]) -> list[str]:
-    """Return sentences on learning from verdicts, if the model was trained in this way."""
+    """Return the card's sentences on learning from the solver's verdicts.
+
+    The list is empty if the model was not trained in this way.
+    """
     region, reward = made["region"], made["recipe"].get("reward")
     if reward is None:
         return []
@@ -133,7 +142,7 @@ def _interval(score: dict[str, Any], key: str) -> str:
 
 
 def _limits(made: dict[str, Any]) -> list[str]:
-    """Return sentences on the limits of the model."""
+    """Return the card's sentences on the limits of the model."""
     network, tokens = made["recipe"]["network"], made["region"].get("tokens")
     found = ["Limits: the accuracy is not known beyond these tables."]
     if tokens:

@@ -1,10 +1,10 @@
 """Key precision: how well a probe finds the keys of ciphers, by the length of the text read.
 
-Rows are cut into windows. Within a window, each occurrence of a cipher symbol votes for the plain
-symbol that the probe finds most probable there. If votes are equal, the plain symbol with the
-smaller id wins, which is the more frequent character. The precision of a window is the share of
-its cipher symbols with a right vote. `<end>` and `<other>`, which no key changes, neither count nor
-vote. Tokens after the last whole window are ignored.
+A row is a cipher text. It is cut into windows. Within a window, each occurrence of a cipher symbol
+votes for the plain symbol that the probe finds most probable there. If votes are equal, the plain
+symbol with the smaller id wins, which is the more frequent character. The precision of a window is
+the share of its cipher symbols with a right vote. `<end>` and `<other>`, which no key changes,
+neither count nor vote. Tokens after the last whole window are ignored.
 
 In a cipher that is not one-to-one, a symbol means several characters. The right vote is then the
 character that it means most often in the window. The share of right guesses at single occurrences
@@ -15,11 +15,14 @@ Source: Huang et al., Lexinvariant Language Models (NeurIPS 2023), with windows 
 Three controls find keys without a model:
 
     most frequent   every symbol means the most frequent symbol of the language
-    frequencies     the n-th most frequent symbol of the text read means the n-th of the language
+    frequencies     the n-th most frequent symbol of the text read so far means the n-th most
+                    frequent symbol of the language
     exact           the most probable symbol under the exact posterior over keys; only if the
                     language is an automaton with few symbols
 
-Shapes: B rows, T tokens, V tokens in the vocabulary.
+Shapes: B rows, T tokens of a row, V tokens in the vocabulary.
+
+No key changes ids below the number `staying`.
 """
 
 from __future__ import annotations
@@ -46,7 +49,7 @@ from logicgen.model.language_model import LanguageModel
 from logicgen.tasks.automaton_strings import AUTOMATON
 from logicgen.tasks.cipher import STAYING
 
-COUNTED = 1_000  # training rows that give the frequencies of the language
+COUNTED = 1_000  # number of training rows in which symbols are counted
 
 
 def control_guesses(
@@ -55,7 +58,10 @@ def control_guesses(
     tokens: np.ndarray,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> dict[str, np.ndarray]:
-    """Return each control's guesses of the plain symbols of (B, T) rows, (B, T), by its name."""
+    """Return the plain symbols that each control guesses, (B, T), by the name of the control.
+
+    tokens: the cipher symbols, (B, T).
+    """
     order = _by_frequency(corpus, ciphers)
     found = {
         "most frequent": np.full(tokens.shape, order[0]),
@@ -64,7 +70,7 @@ def control_guesses(
     if corpus.task_name == "automaton" and len(corpus.tokens) - 1 <= MOST_SYMBOLS:
         automaton = read_automaton(corpus.folder / AUTOMATON)
         rows = []
-        for row in tokens:  # up to a second for each row with eight symbols
+        for row in tokens:  # takes up to a second for a row with eight symbols
             rows.append(_most_probable(automaton, row))
             progress(len(rows), len(tokens))
         found["exact"] = np.stack(rows)
@@ -72,7 +78,10 @@ def control_guesses(
 
 
 def _by_frequency(corpus: Corpus, ciphers: Ciphers) -> np.ndarray:
-    """Return the plain symbols by frequency in the training rows, (V - staying,)."""
+    """Return the ids of the plain symbols, sorted by their frequency in the training rows.
+
+    The most frequent symbol comes first. The shape is (V - staying,).
+    """
     train = Ciphers(corpus, "train") if corpus.splits.get("train") else ciphers
     _, plain = train.rows(np.arange(min(COUNTED, len(train))), train.length)
     counts = np.bincount(plain.ravel(), minlength=len(corpus.tokens))[ciphers.staying :]
@@ -80,12 +89,13 @@ def _by_frequency(corpus: Corpus, ciphers: Ciphers) -> np.ndarray:
 
 
 def _ranks(tokens: np.ndarray, count: int, staying: int) -> np.ndarray:
-    """Return the rank, from 0, of each token of (B, T) by its frequency up to that place.
+    """Return the rank of each token in its row, by frequency in the row up to this token, (B, T).
 
-    Among equally frequent symbols, the smaller id comes first; ids of cipher symbols are random.
-    Ranks of ids below `staying`, which no key changes, have no meaning.
-
+    tokens: the cipher symbols, (B, T).
     count: V, the size of the vocabulary.
+
+    The most frequent symbol has rank 0. Among equally frequent symbols, the smaller id comes first;
+    ids of cipher symbols are random. Ranks of ids below `staying` have no meaning.
     """
     rows = np.arange(len(tokens))
     so_far = np.zeros((len(tokens), count - staying))
@@ -101,9 +111,12 @@ def _ranks(tokens: np.ndarray, count: int, staying: int) -> np.ndarray:
 
 
 def _most_probable(automaton: Automaton, row: np.ndarray) -> np.ndarray:
-    """Return each token's most probable plain symbol in a row (T,), given the text up to it."""
+    """Return the most probable plain symbol of each token, given the row up to this token, (T,).
+
+    row: the cipher symbols, (T,).
+    """
     ids = row[: int((row > 0).sum())] - 1  # symbols of the string without its end
-    likely = symbol_posterior(automaton, ids)  # (L + 1, k, k)
+    likely = symbol_posterior(automaton, ids)  # (length + 1, symbols, symbols)
     found = np.zeros(len(row), dtype=np.int64)
     found[: len(ids)] = likely[np.arange(1, len(ids) + 1), ids].argmax(axis=1) + 1
     return found
@@ -122,9 +135,9 @@ class KeyWindow:
     intervals over rows.
     """
 
-    window: int  # from 1
-    first: int  # position in the row
-    last: int
+    window: int  # number of the window, from 1
+    first: int  # first position in the row
+    last: int  # last position in the row
     precision: float
     low: float
     high: float
@@ -138,18 +151,18 @@ class KeyWindow:
 
 @dataclass(frozen=True)
 class ProbedRow:
-    """One row with the guesses of a probe."""
+    """A cipher text with the guesses of a probe."""
 
     tokens: np.ndarray  # (T,), the cipher
     plain: np.ndarray  # (T,), the plain text
     staying: int  # no key changes ids below this number (`<end>`, in texts also `<other>`)
-    probabilities: np.ndarray  # (T, V), of each plain symbol at each place
+    probabilities: np.ndarray  # (T, V), of each plain symbol at each position
 
     @property
     def meant(self) -> np.ndarray | None:
-        """Return the plain symbol of each cipher symbol that occurs, (V,).
+        """Return the key of the row: the plain symbol of each cipher symbol that occurs, (V,).
 
-        None if a symbol has several plain symbols, or if no symbol can be changed by a key.
+        Returns None if a symbol has several plain symbols, or if no symbol can be changed by a key.
         """
         meant = np.zeros(self.probabilities.shape[1], dtype=np.int64)
         meant[self.tokens] = self.plain
@@ -163,8 +176,8 @@ class LayerKeys:
 
     windows: list[KeyWindow]
     example: ProbedRow  # the first row
-    # (V, V), the mean probability of each guess, by plain symbol, in the last window of all rows;
-    # zeros for plain symbols that do not occur there
+    # (V, V), for each plain symbol, the mean probability of each guess in the last window of all
+    # rows. A row of zeros means that the plain symbol does not occur there.
     guesses: np.ndarray
 
 
@@ -172,12 +185,12 @@ class LayerKeys:
 class Keys:
     """The keys that probes of a model found.
 
-    about: the model (`called`), `data`, `split`, `rows`, `window`, the `layer` with the probe of
-        least loss on training rows, and the `probe`'s card.
+    about: the model (`called`), `data`, `split`, `rows` and `window`; the `layer` whose probe has
+        the least loss on training rows; the `probe`'s card.
     """
 
     about: dict[str, Any]
-    layers: dict[int, LayerKeys]  # by layer that was probed
+    layers: dict[int, LayerKeys]  # by number of the layer
     controls: dict[str, list[KeyWindow]]  # keys found without a model
 
     @property
@@ -191,15 +204,19 @@ def majority(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the plain symbol of each cipher symbol of each row, by majority of its occurrences.
 
-    tokens, predicted: (B, T) each. count: V. staying: no key changes ids below this number.
-    Returns rows, cipher symbols and plain symbols, with an entry for each cipher symbol of each
-    row. If votes are equal, the smallest id wins.
+    tokens: the cipher symbols, (B, T).
+    predicted: the plain symbol for which each token votes, (B, T).
+    count: V, the size of the vocabulary.
+    staying: no key changes ids below this number.
+
+    Returns three arrays with an entry for each cipher symbol of each row: the row, the cipher
+    symbol, and the plain symbol. If votes are equal, the smallest id wins.
     """
     rows = np.broadcast_to(np.arange(len(tokens))[:, None], tokens.shape)
     there = tokens >= staying
     voters = (rows * count + tokens)[there]
     votes, counts = np.unique(voters * count + predicted[there], return_counts=True)
-    # Sort by voter, then by number of votes (descending), then by id.
+    # Sort by row and cipher symbol, then by number of votes (descending), then by plain symbol.
     votes = votes[np.lexsort((votes, -counts, votes // count))]
     voters, first = np.unique(votes // count, return_index=True)
     return voters // count, voters % count, votes[first] % count
@@ -212,9 +229,12 @@ def windows_of(
     width: int,
     staying: int = STAYING,
 ) -> list[KeyWindow]:
-    """Return the precision in each window; windows without symbols are left out.
+    """Return the precision in each window. A window without cipher symbols is left out.
 
-    tokens, predicted, plain: (B, T), the ciphers, the probe's guesses, and the plain texts.
+    tokens: the cipher symbols, (B, T).
+    predicted: the probe's guesses, (B, T).
+    plain: the plain symbols, (B, T).
+    width: number of tokens of a window.
     """
     count, found = 1 + max(int(each.max(initial=0)) for each in (tokens, predicted, plain)), []
     right = predicted == plain
@@ -252,16 +272,18 @@ def find_keys(
     device: str = "auto",
     progress: Callable[[str, int, int], None] = lambda what, done, total: None,
 ) -> Keys:
-    """Return the keys found by a probe of the model in `run`.
+    """Return the keys that probes of the model in the folder `run` find.
 
-    The probe is trained if `folder` contains no probe.
-    Raises LogicgenError if the model, the probe and the corpus do not fit together.
+    called: the model's name.
+
+    The probes are trained if `folder` contains no probe. Raises LogicgenError if the model, the
+    probe and the corpus do not fit together.
     """
     model = as_language_model(load_model(run, device), run)
     ciphers = Ciphers(corpus, split)
     check_fits(model, corpus, called, settings.layer)
     context = _checked_context(ciphers, context, window, settings.last)
-    prepare_folder(folder)  # before anything slow
+    prepare_folder(folder)  # it may fail, so it comes before slow work
     digest, counted = weights_digest(run), partial(progress, "steps of the probe")
     probes, card = probes_of(model, digest, called, corpus, folder, settings, context, counted)
     numbers = np.arange(min(limit, len(ciphers)))
@@ -282,7 +304,10 @@ def find_keys(
 
 
 def _checked_context(ciphers: Ciphers, context: int | None, window: int, last: int | None) -> int:
-    """Return the number of tokens of a row to read. Raises LogicgenError if it does not fit."""
+    """Return the number of tokens of a row to read.
+
+    Raises LogicgenError if rows are shorter, or if the window or `last` is longer.
+    """
     context = ciphers.length if context is None else context
     if context > ciphers.length:
         raise LogicgenError(
@@ -307,9 +332,10 @@ def measure_keys(
     window: int,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> dict[int, LayerKeys]:
-    """Return the keys that the probe of each layer finds in some rows.
+    """Return the keys that the probe of each layer finds in some rows, by layer.
 
-    numbers: the rows' numbers. context: tokens of a row that are read, at least `window`.
+    numbers: indices of the rows.
+    context: number of tokens of a row that are read, at least `window`.
     """
     tokens, plain = ciphers.rows(numbers, context)
     different, last = len(model.tokens), _last(context, window)
@@ -319,7 +345,7 @@ def measure_keys(
     at_a_time = max(1, AT_A_TIME // context)
     for first in range(0, len(numbers), at_a_time):
         here = slice(first, first + at_a_time)
-        # The random rows of a sequence do not depend on the other sequences.
+        # The seed of the random embedding rows is the index of the cipher text.
         states = model.hidden_states(tokens[here], numbers[here].tolist())
         for layer, probe in probes.items():
             with torch.no_grad():

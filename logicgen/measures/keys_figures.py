@@ -1,9 +1,9 @@
 """The measure `keys`: the figures, the page and the files of a probe of ciphers.
 
 windows.csv     precision by window
-summary.json    means
+summary.json    the settings, and the precision in the last window
 five figures    precision by window, guesses by letter, the key of one row
-report.html     one cipher, and its key as it is found
+report.html     one cipher text, and the key that the probe finds along it
 """
 
 from __future__ import annotations
@@ -51,19 +51,23 @@ from logicgen.report.rows import REPORT
 from logicgen.report.tables import percent_interval, write_csv, write_json
 from logicgen.tokens import Tokens
 
-# White to the first color of lines.
+# Colors of probabilities, from white to the first color of lines.
 PROBABILITY = LinearSegmentedColormap.from_list("probability", ["white", LINES[0][0]])
 
 FONT = "DejaVu Sans Mono"  # comes with Matplotlib
 
-# A plain symbol that does not occur is shown if it somewhere has at least this probability.
+# The figure of a key shows a plain symbol that does not occur if a cipher symbol gives it at least
+# this probability.
 WORTH_SHOWING = 0.1
-RIVALS = 3
-MOST_GUESSED = 64  # symbols of a figure
+RIVALS = 3  # number of wrong plain symbols in the figure of occurrences
+MOST_GUESSED = 64  # most symbols in the figure of guesses
 
 
 def readable(text: str) -> str:
-    """Return a token as a label: a blank is ␣, and characters without a glyph are escaped."""
+    """Return a token as a label of a figure.
+
+    A blank is shown as ␣. Characters without a glyph are escaped.
+    """
     if text == " ":
         return "␣"
     font = get_font(findfont(FONT))
@@ -71,13 +75,14 @@ def readable(text: str) -> str:
         each if each.isprintable() and font.get_char_index(ord(each)) else ascii(each)[1:-1]
         for each in text
     )
-    return shown.replace("$", r"\$")  # two would begin a formula
+    return shown.replace("$", r"\$")  # Matplotlib reads two $ as a formula
 
 
 def draw_precision(found: Keys, title: str) -> Figure:
-    """Draw the precision of each window: by its own votes, by all votes so far, and without votes.
+    """Draw the precision by window: by votes of the window, by all votes so far, and without votes.
 
-    Bands are 95% intervals over rows. For controls, only the votes so far are drawn.
+    Bands are 95% intervals over rows. For controls, only the precision by all votes so far is
+    drawn.
     """
     windows = found.best.windows
     figure, axes = new_axes(7.5, 4.2, title)
@@ -108,10 +113,14 @@ def draw_precision(found: Keys, title: str) -> Figure:
 def draw_key(
     row: ProbedRow, meant: np.ndarray, tokens: Tokens, width: int, title: str
 ) -> Figure | None:
-    """Draw the mean probability, over the last window, of each plain symbol at each cipher symbol.
+    """Draw the probability of each plain symbol at each cipher symbol of a row.
 
-    Cipher symbols are in the order of their plain symbols, so that the true key is the diagonal.
-    Returns None if the window has no symbol that a key could change.
+    meant: the plain symbol of each cipher symbol, as `ProbedRow.meant` returns it.
+    width: number of tokens of a window.
+
+    A probability is the mean over the last window. Cipher symbols are in the order of their plain
+    symbols, so that the true key is the diagonal. Returns None if the window has no symbol that a
+    key could change.
     """
     last = len(row.tokens) // width * width
     here, probabilities = (each[last - width : last] for each in (row.tokens, row.probabilities))
@@ -136,10 +145,12 @@ def draw_key(
 
 
 def draw_guesses(guesses: np.ndarray, tokens: Tokens, title: str) -> Figure | None:
-    """Draw the mean probability of each guess by the true plain symbol, (V, V).
+    """Draw the mean probability of each guess, for each true plain symbol.
 
-    Symbols are in the order of their ids; at most `MOST_GUESSED` are drawn.
-    Returns None if no symbol occurs.
+    guesses: the probabilities, (vocabulary, vocabulary), as in `LayerKeys.guesses`.
+
+    Symbols are in the order of their ids; at most `MOST_GUESSED` are drawn. Returns None if no
+    symbol occurs.
     """
     met = np.flatnonzero(guesses.sum(axis=1) > 0)[:MOST_GUESSED]
     if not len(met):
@@ -157,7 +168,11 @@ def _readable(tokens: Tokens, ids: Iterable[int]) -> list[str]:
 def _draw_matrix(
     matrix: np.ndarray, columns: list[str], rows: list[str], title: str, says: str
 ) -> tuple[Figure, Axes]:
-    """Draw a matrix of probabilities as squares. says: label of the color bar."""
+    """Draw a matrix of probabilities as squares.
+
+    columns, rows: labels of the columns and rows.
+    says: label of the color bar.
+    """
     size = 0.24
     figure, axes = new_axes(max(2.4 + size * len(columns), 5), 1.5 + size * len(rows), title)
     _draw_probabilities(figure, axes, matrix, says, 0.6)
@@ -179,10 +194,12 @@ def _draw_probabilities(
 
 
 def draw_key_so_far(row: ProbedRow, meant: np.ndarray, tokens: Tokens, title: str) -> Figure:
-    """Draw the probability of each symbol's true plain symbol along a row.
+    """Draw, for each symbol of a row, the probability of its true plain symbol along the row.
+
+    meant: the plain symbol of each cipher symbol.
 
     Each position shows the probability at the symbol's latest occurrence, or nothing before its
-    first. Symbols are in the order of their first occurrence.
+    first occurrence. Symbols are in the order of their first occurrence.
     """
     symbols = list(dict.fromkeys(int(each) for each in row.tokens if each >= row.staying))
     carpet = np.full((len(symbols), len(row.tokens)), np.nan)
@@ -204,9 +221,13 @@ def draw_key_so_far(row: ProbedRow, meant: np.ndarray, tokens: Tokens, title: st
 def draw_occurrences(
     row: ProbedRow, meant: np.ndarray, tokens: Tokens, width: int, title: str
 ) -> Figure:
-    """Draw the probability of one symbol's plain symbol, and of its rivals, at each occurrence.
+    """Draw the probabilities of plain symbols at each occurrence of one cipher symbol.
 
-    The symbol is the row's most frequent symbol that does not mean a blank, if there is any.
+    meant: the plain symbol of each cipher symbol.
+    width: number of tokens of a window.
+
+    The figure shows the true plain symbol and the most probable wrong plain symbols. The cipher
+    symbol is the row's most frequent symbol that does not mean a blank, if there is any.
     """
     counts = np.bincount(row.tokens, minlength=len(tokens))
     counts[: row.staying] = 0
@@ -234,7 +255,10 @@ def draw_occurrences(
 
 
 def draw_windows(points: dict[str, list[dict[str, float]]], title: str) -> Figure:
-    """Draw key precision by window with 95% intervals, a line per point."""
+    """Draw key precision by window with 95% intervals, with a line per point.
+
+    points: the windows by label of the point.
+    """
     figure, axes = new_axes(7, 4.2, title)
     for (label, windows), style in zip(points.items(), line_styles(), strict=False):
         places = [window["last"] for window in windows]
@@ -244,12 +268,12 @@ def draw_windows(points: dict[str, list[dict[str, float]]], title: str) -> Figur
     axes.set_ylim(0, 1)
     shares(axes.yaxis)
     axes.set(xlabel="end of the window (characters)", ylabel="key precision")
-    legend_below(figure, max(1, 75 // (max(map(len, points)) + 8)))  # labels that fit
+    legend_below(figure, max(1, 75 // (max(map(len, points)) + 8)))  # number of labels side by side
     return figure
 
 
 def write_key_page(found: Keys, tokens: Tokens, path: Path) -> Path:
-    """Write the page of the keys that a probe found; return its path."""
+    """Write the HTML page of the keys that a probe found; return its path."""
     about, windows = found.about, found.best.windows
     last = windows[-1]
     document = Document(
@@ -267,7 +291,12 @@ def write_key_page(found: Keys, tokens: Tokens, path: Path) -> Path:
 
 
 def _cipher(row: ProbedRow, tokens: Tokens) -> list[Json]:
-    """Return each place of a row: cipher symbol, plain symbol, guess, and majority of votes."""
+    """Return each position of a row for the page's scripts.
+
+    Keys are the cipher symbol (`written`), the plain symbol (`meant`), the probe's `guess`, the
+    majority of guesses so far (`vote`), and the probability of the plain symbol (`truth`). `keyed`
+    is whether a key can change the symbol.
+    """
     votes: dict[int, Counter[int]] = defaultdict(Counter)
     places, guesses = [], row.probabilities.argmax(axis=1).tolist()
     for place, (written, meant, guess) in enumerate(
@@ -332,7 +361,7 @@ def write_keys(found: Keys, tokens: Tokens, folder: Path) -> None:
 
 
 def _last_windows(found: Keys) -> Json:
-    """Return the last window of each layer."""
+    """Return the precision in the last window, by number of the layer."""
     return {str(layer): asdict(each.windows[-1]) for layer, each in found.layers.items()}
 
 
@@ -344,7 +373,10 @@ class KeyPrecision(Measure):
     of = ("sequences", "ciphers")
 
     def check(self, settings: Any, data: Any, model: ModelRecipe, where: str) -> None:
-        """Raise LogicgenError for texts without keys, and for other models than language models."""
+        """Check that the data have keys and that the model is a language model.
+
+        Raises LogicgenError for data without keys and for any other model.
+        """
         if data.holds != "ciphers" and data.task != "automaton":
             raise LogicgenError(
                 f"{where}: measure {settings.name}: data of the task {data.task} have no keys: give"
@@ -353,7 +385,11 @@ class KeyPrecision(Measure):
         check_reads(settings.name, model, where)
 
     def take(self, settings: Any, data: Any, subject: Subject) -> Json:
-        """Return the precision by window: of the probe, of controls and of other layers."""
+        """Train probes and measure how well they find keys.
+
+        Returns the precision by window of the best probe and of the controls, and the precision of
+        each layer's probe in the last window.
+        """
         corpus, folder = as_corpus(data), subject.run / settings.name
         probed = ProbeSettings(**settings.model_dump(include={"steps", "hidden", "layer", "last"}))
         options = settings.model_dump(include={"split", "context", "window"})
@@ -366,11 +402,11 @@ class KeyPrecision(Measure):
         return {"windows": windows, "controls": controls, "layer": layer, "layers": layers}
 
     def headline(self, found: Json) -> tuple[float, bool]:
-        """Return the precision of the last window."""
+        """Return the precision in the last window. Higher is better."""
         return float(found["windows"][-1]["precision"]), False
 
     def columns(self, points: list[Findings], prefix: str) -> list[dict[str, str]]:
-        """Return the columns of the first and the last window, and of controls."""
+        """Return the cells of the table: the first and the last window, and controls."""
         return [
             {
                 f"{point.measure}, {which} window": mean_share(
@@ -386,7 +422,7 @@ class KeyPrecision(Measure):
         ]
 
     def lines(self, found: Json) -> list[Json]:
-        """Return a line for each window, of the probe and of controls."""
+        """Return a row for each window of the probe and of each control."""
         return [
             {"part": f"window {window['window']}", **window, "by": by}
             for by, windows in {"probe": found["windows"], **found["controls"]}.items()
@@ -394,7 +430,7 @@ class KeyPrecision(Measure):
         ]
 
     def pictures(self, study: str, measured: list[list[Findings]]) -> list[Picture]:
-        """Return the precision by window of each measure."""
+        """Return a figure of precision by window for each measure of the study."""
         pictures = []
         for points in measured:
             name, windows = points[0].measure, [point.found[0]["windows"] for point in points]

@@ -1,7 +1,11 @@
-"""The base class of measures: it computes scores, and shows them in studies, comparisons and pages.
+"""The base class of measures: a measure scores trained models, and presents the scores.
 
-A module of a measure has an object `MEASURE` of a subclass of `Measure`. `logicgen study` and
-`report` find it in the list of `logicgen/measures/__init__.py`.
+The module of a measure has an object `MEASURE` of a subclass of `Measure`. `logicgen study` and
+`logicgen report` find the modules in the list `MEASURES` of `logicgen/measures/__init__.py`.
+
+A study trains models at several points. A point is a choice of an alternative on each axis of the
+study, such as a data set and a model recipe. At each point, a model is trained for each training
+seed.
 """
 
 from __future__ import annotations
@@ -27,25 +31,25 @@ if TYPE_CHECKING:
     from logicgen.model.recipe import ModelRecipe
 
 Json = dict[str, Any]
-"""A tree of plain data, as JSON has it."""
+"""A JSON object."""
 
 Counted = Callable[[int, int], None]
-"""A function that reports progress: called with the finished number and the total."""
+"""A function that reports progress. Arguments: number of finished items, number of all items."""
 
 Picture = tuple[str, str, "Figure"]
-"""The name of a file, its caption, and the figure."""
+"""A figure with the name of its file, without suffix, and its caption: (name, caption, figure)."""
 
-# Up to this number of points, a figure has a panel or a line for each point.
+# A figure has a panel or a line for each point if a study has at most this number of points.
 MOST_NAMED = 12
 
 
 class StudyRun(Protocol):
-    """The training of a model of a study."""
+    """The facts of one training run of a study."""
 
     steps: int
     minutes: float
     parameters: int
-    validation: dict[str, list[tuple[int, float]]]  # steps and values by name
+    validation: dict[str, list[tuple[int, float]]]  # (step, score), by name
 
 
 @dataclass(frozen=True)
@@ -54,58 +58,65 @@ class Subject:
 
     model: Model
     name: str
-    run: Path  # the folder of its weights and its measurements
+    run: Path  # folder of the model's weights and measurements
     device: str
 
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """The findings of a measure at one point of a study, an entry for each training seed."""
+    """The results of a measure at one point of a study.
 
-    measure: str  # its name in the study
+    `seeds`, `runs` and `found` have an entry for each training seed.
+    """
+
+    measure: str  # the measure's name in the study
     settings: Any
     point: str
-    choices: dict[str, str]  # names of the alternatives by axis
+    choices: dict[str, str]  # name of the chosen alternative, by axis
     data: str  # the name of the data set
-    data_folder: str  # equal for equal data
+    data_folder: str  # folder of the data set; points with equal data share it
     seeds: list[int]
     runs: Sequence[StudyRun]
-    found: list[Json]
+    found: list[Json]  # results of `Measure.take`
 
     @property
     def label(self) -> str:
-        """Return the name of the point: all its choices."""
+        """Return the name of the point: its choices, joined by commas."""
         return ", ".join(self.choices.values())
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """The scores of points, for a study with more points than a figure can distinguish.
+    """Scores that rank the points of a study with more points than a figure can distinguish.
 
-    parts: scores on parts of the problems, by the name of the part.
+    Attributes:
+        called: name of the score.
+        values: the score of each point.
+        of: name of the data.
+        parts: the score of each point on a part of the problems, by the name of the part.
     """
 
     called: str
     less_is_better: bool
     values: list[float]
-    of: str  # name of the data
+    of: str
     parts: dict[str, list[float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The printed lines of a comparison of measurements, and lines that name its files."""
+    """The result of a comparison: lines to print, and lines that name the written files."""
 
     lines: list[str]
     files: list[str]
 
 
 class Measure:
-    """A measure. A subclass has a `name`. Each method that it overrides adds a use of the measure.
+    """The base class of measures. A subclass has a `name`, and overrides the methods for its uses.
 
     Attributes:
         noun: name of a measurement in messages.
-        file: a folder with this file contains a measurement; empty if folders are not recognized.
+        file: name of the file by which a folder with a measurement is recognized, or empty.
         of: kinds of data that can be measured: problems, sequences or ciphers.
     """
 
@@ -122,38 +133,48 @@ class Measure:
         """Raise LogicgenError if the measure cannot be taken with these data or this model."""
 
     def take(self, settings: Any, data: Dataset | Corpus, subject: Subject) -> Json:
-        """Return the findings as plain data. Write files below the folder of the run."""
+        """Measure a trained model and return the results as JSON data.
+
+        The method writes its files below the folder of the training run.
+        """
         raise LogicgenError(f"{self.name}: a study cannot take this measure")
 
     # Methods for the points of a study
 
     def check_found(self, found: Json) -> None:
-        """Raise ValueError, KeyError, TypeError or IndexError if findings have a wrong shape."""
+        """Check the shape of results that were read from a file.
+
+        Raises ValueError, KeyError, TypeError or IndexError if a value is missing or has a wrong
+        type.
+        """
         self.headline(found)
 
     def headline(self, found: Json) -> tuple[float, bool]:
-        """Return the number that ranks models, and whether less is better."""
+        """Return the score that ranks models, and whether a lower score is better."""
         raise LogicgenError(f"{self.name}: a study cannot take this measure")
 
     def says(self, points: list[Findings]) -> str:
-        """Return the sentence above the table."""
+        """Return the sentences above the table of a study's results."""
         return "In brackets: 95% intervals over problems or sequences."
 
     def columns(self, points: list[Findings], prefix: str) -> list[dict[str, str]]:
-        """Return the columns of the Markdown table for each point: values by head.
+        """Return the cells of each point in the Markdown table: texts by column head.
 
-        prefix: text before heads that do not contain the name of the measure.
+        prefix: beginning of column heads that do not contain the name of the measure.
         """
         return [{} for _ in points]
 
     def lines(self, found: Json) -> list[Json]:
-        """Return one trained model's lines of `results.csv`, a line for each part of the data."""
+        """Return one trained model's rows of `results.csv`.
+
+        There is a row for each part of the data.
+        """
         return []
 
     def rows(self, points: list[Findings]) -> list[list[tuple[int, Json]]]:
-        """Return each point's lines of `results.csv` with facts of the training.
+        """Return each point's rows of `results.csv`, as pairs (index of the training seed, row).
 
-        Each line follows the index of its training seed.
+        A row contains an entry of `lines`, the training seed, and facts of the training.
         """
         return [
             [
@@ -168,14 +189,19 @@ class Measure:
         ]
 
     def pictures(self, study: str, measured: list[list[Findings]]) -> list[Picture]:
-        """Return the figures of all measures of this class in a study.
+        """Return the figures of a study.
 
-        measured: for each of these measures, the findings at each point of the study.
+        measured: the results at each point of the study. A study may take this measure several
+            times, with different settings; then each time has an entry.
         """
         return []
 
     def ranking(self, points: list[Findings]) -> Ranking | None:
-        """Return the scores of over `MOST_NAMED` points; None if the measure has no ranking."""
+        """Return the scores that rank the points of a large study.
+
+        A study is large if it has more than `MOST_NAMED` points. Returns None if the measure has no
+        ranking.
+        """
         return None
 
     # Methods for folders
@@ -183,21 +209,28 @@ class Measure:
     def compare(
         self, folders: list[Path], out: Path, *, workers: int, progress: Counted
     ) -> Comparison:
-        """Write a comparison of measurements.
+        """Compare the measurements in folders, and write the comparison into the folder `out`.
 
-        Raises LogicgenError if they are not of the same data.
+        Raises LogicgenError if the measurements are not of the same data.
         """
         raise LogicgenError(f"{folders[0]}: {self.noun} cannot be compared")
 
     def write_page(
         self, folder: Path, path: Path | None, *, workers: int, progress: Counted
     ) -> Path:
-        """Write the page of a measurement and return its path, by default `report.html` there."""
+        """Write the HTML page of the measurement in a folder; return the path of the page.
+
+        path: path of the page; by default `report.html` in the folder.
+        """
         raise LogicgenError(f"{folder}: {self.noun} has no page")
 
 
 def check_reads(called: str, model: ModelRecipe, where: str) -> None:
-    """Raise LogicgenError if a model is not a language model; `called`: name of the measure."""
+    """Raise LogicgenError if a model is not a language model.
+
+    called: name of the measure in the message.
+    where: beginning of the message.
+    """
     if not model.network.reads_sequences:
         raise LogicgenError(
             f"{where}: measure {called}: this measure needs a language model; a model that answers"
@@ -210,20 +243,20 @@ def _trained(run: StudyRun) -> Json:
 
 
 def differing(points: list[Findings]) -> list[str]:
-    """Return the axes on which points differ."""
+    """Return the axes of the study on which the choices of the points differ."""
     return [axis for axis in points[0].choices if len({each.choices[axis] for each in points}) > 1]
 
 
 def labels(points: list[Findings]) -> list[str]:
-    """Return the labels of points in one figure: the choices in which they differ."""
+    """Return a label for each point of a figure: the choices in which the points differ."""
     axes = differing(points)
     return [", ".join(each.choices[axis] for axis in axes or each.choices) for each in points]
 
 
 def mean_share(seeds: list[Json], share: str, low: str, high: str) -> str:
-    """Return the mean share over training seeds as text, with its interval and deviation.
+    """Return a text: the mean share over training seeds, its interval, and the standard deviation.
 
-    share, low, high: keys of a finding.
+    share, low, high: keys of the share and of the bounds of its interval in each entry of `seeds`.
     """
     mean, least, most = (
         float(np.mean([each[key] for each in seeds])) for key in (share, low, high)

@@ -1,11 +1,17 @@
 """Bits per token and perplexity of a language model on a corpus, by position.
 
-The position of a token is the number of tokens before it. Position 0 does not count, because no
-model of this project predicts it. On strings of an automaton, the model is also compared with the
-truth p and with the exact lexinvariant model p', by Kullback-Leibler divergences in bits. The model
-p' is the best model that does not know the names of the symbols. Every model is compared with the
-best counter, which counts tokens in the text read so far. If a model is better than this counter,
-it has learned something about the language.
+The position of a token is the number of tokens before it. Position 0 is ignored, because no model
+of logicgen predicts the first token. A model is compared with three references:
+
+    best counter               the best n-gram model that counts tokens in the text read so far; a
+                               better model has learned something about the language
+    truth p                    the probabilities of the automaton that generated the strings
+    exact lexinvariant model   p', the best model that does not know the names of the symbols, also
+                               called the ideal model
+
+The truth is known only if one automaton generated the corpus. The exact lexinvariant model is known
+only if this automaton has at most 8 symbols. A model is compared with both by Kullback-Leibler
+divergences in bits.
 """
 
 from __future__ import annotations
@@ -41,13 +47,15 @@ from logicgen.tokens import NOTHING
 def exact_probabilities(
     automaton: Automaton, tokens: np.ndarray, *, names_known: bool = True
 ) -> np.ndarray:
-    """Return the probabilities of the token after each of (B, T) tokens: (B, T, V).
+    """Return the exact probabilities of the next token after each token of some strings.
 
-    The result is nan after the end of a string, and after a prefix of probability 0.
-
+    tokens: ids, (strings, T).
     names_known: whether the names of the symbols are known. If True, return probabilities under the
         automaton. If False, return probabilities under the exact lexinvariant model p', the mean
         over all renamings of the symbols; this needs an automaton of at most 8 symbols.
+
+    The shape is (strings, T, vocabulary). The result is nan after the end of a string, and after a
+    prefix of probability 0.
     """
     ids = tokens - 1  # numbers of symbols; negative for `<end>` and for padding after it
     strings = Strings(np.maximum(ids, 0), (ids >= 0).sum(axis=1))
@@ -64,13 +72,16 @@ COUNTERS = {
     "4-gram": (4, "fitted"),
     "PPM of order 3": (4, "ppm"),
 }
-"""Order and smoothing of each counter, by name."""
+"""Order n and smoothing of each n-gram counter, by the name of the counter."""
 
 
 def counter_bits(counter: TextNGram, texts: np.ndarray, tokens: int) -> np.ndarray:
-    """Return the bits of each token of (B, T) texts after the first, (B, T - 1).
+    """Return the bits that a counter needs for each token of some texts after the first token.
 
-    tokens: size of the vocabulary. The result is nan after the end of a text.
+    texts: token ids, (number of texts, T).
+    tokens: size of the vocabulary.
+
+    The shape is (number of texts, T - 1). The result is nan after the end of a text.
     """
     found = []
     for some in torch.split(torch.from_numpy(texts), max(1, AT_A_TIME // texts.shape[1] ** 2)):
@@ -80,9 +91,11 @@ def counter_bits(counter: TextNGram, texts: np.ndarray, tokens: int) -> np.ndarr
 
 
 def best_counter(corpus: Corpus, context: int) -> TextNGram | None:
-    """Return the counter with the fewest bits on training texts, fitted to these texts.
+    """Fit the `COUNTERS` to training texts; return the counter with the fewest bits on them.
 
-    context: the number of tokens of a text. Returns None if the corpus has no training texts.
+    context: the number of tokens of a text.
+
+    Returns None if the corpus has no training texts.
     """
     if not corpus.splits.get("train"):
         return None
@@ -96,7 +109,7 @@ def best_counter(corpus: Corpus, context: int) -> TextNGram | None:
     return min(fitted, key=lambda each: each[0])[1]
 
 
-# The number of sequences that are stored with their measures.
+# The number of sequences that are stored with the measures of each token.
 READ = 16
 
 MEASURES = {
@@ -109,10 +122,10 @@ MEASURES = {
     "true_bits": "bits per token of the truth",
     "cache_share": "share of the cache in the model's probabilities (0 to 1)",
 }
-"""Measures at each position. The ideal and the truth are known for automaton languages only."""
+"""The measures at each position, with their names in tables. See the module for the models."""
 
 CLOSED = "closed"
-"""The share of the way from the best counter (0) to the exact lexinvariant model (1), in bits."""
+"""Key of the way from the best counter (0) to the exact lexinvariant model (1), by their bits."""
 
 
 Means = dict[str, np.ndarray]
@@ -120,44 +133,51 @@ Means = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class CurveAbout:
-    """The model, data and split of a curve; `About` is the same for answers."""
+    """The model, the data and the settings of a curve.
+
+    `About` is the corresponding class for answers.
+    """
 
     model: str
     data: str
     split: str
-    context: int
-    sequences: int
+    context: int  # number of tokens of a sequence
+    sequences: int  # number of sequences
     embedding_seeds: int
     task: str = "text"
-    precision: str | None = None  # in which the model was trained (`ModelCard.precision`)
+    precision: str | None = None  # precision of the model's training
 
 
 @dataclass(frozen=True)
 class Reading:
     """One sequence: its tokens, and the measures of each token."""
 
-    tokens: list[str]  # (T,)
-    # (T,) by the names in `MEASURES`; None if a token has no number
+    tokens: list[str]  # text of each token, (T,)
+    # numbers of each token, (T,), by the names in `MEASURES`; None if a number is not defined
     measured: dict[str, list[float | None]]
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Means over sequences by position, and the first sequences with their measures.
+    """Means over sequences by position, and the first sequences with the measures of each token.
 
-    The parts `overall` and `beyond` contain the first position (`from`), the number of `tokens`,
-    and the mean of each measure with a 95% interval over sequences (`_low`, `_high`).
+    `parts` contains the parts `overall` and `beyond`. A part contains its first position (`from`),
+    the number of predicted `tokens`, and the mean of each measure. Each mean has a 95% interval
+    over sequences (`_low`, `_high`).
     """
 
     about: CurveAbout
-    tokens: np.ndarray  # (T,) number of predicted tokens at each position; 0 at position 0
-    means: Means  # (T,) each, by the names in `MEASURES`; nan at positions without tokens
+    tokens: np.ndarray  # number of predicted tokens at each position, (T,); 0 at position 0
+    means: Means  # means at each position, (T,), by the names in `MEASURES`; nan without tokens
     parts: dict[str, dict[str, float]]
     readings: Sequence[Reading] = ()
 
     @staticmethod
     def stored(summary: Mapping[str, Any], tokens: np.ndarray, means: Means) -> Curve:
-        """Return a curve from its `summary`. Raises TypeError if it has other keys."""
+        """Return the curve with a stored `summary` and stored means.
+
+        Raises TypeError if the summary has unknown keys.
+        """
         parts = {name: summary[name] for name in ("overall", "beyond") if name in summary}
         about = {name: value for name, value in summary.items() if name not in parts}
         return Curve(CurveAbout(**about), tokens, means, parts)
@@ -168,7 +188,12 @@ class Curve:
 
     @staticmethod
     def of(about: CurveAbout, values: dict[str, np.ndarray], beyond: int) -> Curve:
-        """Return the curve of values (sequences, T - 1) by measure; nan after a sequence's end."""
+        """Return the curve of the means of some values over sequences.
+
+        values: for each measure, numbers from position 1 on, (sequences, T - 1); nan after the end
+            of a sequence.
+        beyond: first position of the part `beyond`.
+        """
         there = ~np.isnan(values["bits"])
         count = there.sum(axis=0)
         means = {}
@@ -182,7 +207,10 @@ class Curve:
 
 
 def _part(values: Means, there: np.ndarray, first: int) -> dict[str, float]:
-    """Return means over positions from `first` on, with intervals of a ratio estimate."""
+    """Return the mean of each measure over positions from `first` on, with its 95% interval.
+
+    there: mask of the predicted tokens, (sequences, T - 1).
+    """
 
     def total(each: np.ndarray) -> np.ndarray:
         return np.asarray(np.where(there, each, 0.0)[:, first - 1 :].sum(axis=1))
@@ -201,7 +229,10 @@ def _part(values: Means, there: np.ndarray, first: int) -> dict[str, float]:
 
 
 def without_ideal(corpus: Corpus) -> str | None:
-    """Return why strings of an automaton are not compared with the ideal model, or None."""
+    """Return the reason why strings of an automaton are not compared with the ideal model.
+
+    Returns None if they are compared, or if the corpus has another task.
+    """
     symbols = len(corpus.tokens) - 1
     if corpus.recipe.task != "automaton":
         return None
@@ -231,7 +262,7 @@ def measure_perplexity(
     beyond: int = 100,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Curve:
-    """Return the curve of up to `limit` sequences of a split, as a mean over embedding seeds.
+    """Measure the perplexity of up to `limit` sequences of a split, as a mean over embedding seeds.
 
     context: the number of tokens of a sequence; by default as in training.
     beyond: the first position of the part `beyond`.
@@ -245,7 +276,7 @@ def measure_perplexity(
         raise LogicgenError(
             f"{corpus.folder}: nothing follows a first token in split {split}: give other strings"
         )
-    # Sentences of a grammar are too short for counts to help.
+    # Sentences of a grammar are too short to count tokens in them.
     counter = None if corpus.recipe.task == "production" else best_counter(corpus, context)
     seeds = embedding_seeds if model.random else 1
     values = _values(model, tokens, targets, seeds, _exact_models(corpus), counter, progress)
@@ -267,7 +298,12 @@ def _values(
     counter: TextNGram | None,
     progress: Callable[[int, int], None],
 ) -> Means:
-    """Return the `MEASURES` at each place of all sequences, as means over embedding seeds."""
+    """Return the value of each measure at each token after the first, as a mean over seeds.
+
+    exact: for each exact model, a function from token ids to probabilities of the next token.
+
+    The arrays have the shape (sequences, T - 1).
+    """
     count, longest = tokens.shape
     at_a_time = max(1, AT_A_TIME // (longest * max(longest, len(model.tokens))))
     found: list[list[Means]] = [[] for _ in range(seeds)]
@@ -278,7 +314,7 @@ def _values(
         if counter is not None:
             counted["counter_bits"] = counter_bits(counter, tokens[here], len(model.tokens))
         for seed in range(seeds):
-            # The random rows of a sequence do not depend on the other sequences.
+            # The seed of a sequence's random embedding rows does not depend on the batch.
             own = [(seed << 32) + row for row in range(here.start, here.stop)]
             read = torch.from_numpy(tokens[here])
             logs = model.log_probabilities(read, own)[:, :-1]
@@ -295,7 +331,11 @@ def _values(
 
 
 def _exact_models(corpus: Corpus) -> dict[str, Callable[[np.ndarray], np.ndarray]]:
-    """Return the `true` distribution and the `ideal` model of a corpus, as far as known."""
+    """Return functions that compute probabilities of the next token under exact models, by name.
+
+    The names are `true` (the automaton) and `ideal` (the exact lexinvariant model). A model that is
+    not known is left out.
+    """
     if not corpus.has_automaton:
         return {}
     automaton = read_automaton(corpus.folder / AUTOMATON)
@@ -307,7 +347,7 @@ def _exact_models(corpus: Corpus) -> dict[str, Callable[[np.ndarray], np.ndarray
 
 
 def _reading(tokens: list[str], values: Means, place: int) -> Reading:
-    """Return sequence number `place` up to its last predicted token."""
+    """Return the sequence with index `place`, up to its last predicted token."""
     last = int(np.flatnonzero(~np.isnan(values["bits"][place])).max(initial=-1)) + 1
     measured: dict[str, list[float | None]] = {name: [None] for name in values}
     for name, each in values.items():
@@ -317,9 +357,12 @@ def _reading(tokens: list[str], values: Means, place: int) -> Reading:
 
 
 def _bits(logs: torch.Tensor, targets: np.ndarray, known: Means) -> Means:
-    """Return the `MEASURES` at each place of some sequences; nan at places without a target.
+    """Return the value of each measure at each token after the first; nan if there is no target.
 
-    known: probabilities (B, T - 1, V) of the exact models.
+    logs: natural logarithms of the model's probabilities, (B, T - 1, V), for B sequences of T
+        tokens from a vocabulary of V tokens.
+    targets: ids of the next tokens, (B, T - 1).
+    known: probabilities under the exact models by name, (B, T - 1, V).
     """
     logs, places = logs.double().cpu() / math.log(2), targets.clip(min=0)[..., None]
     found = {"bits": -logs.gather(2, torch.from_numpy(places))[..., 0].numpy()}

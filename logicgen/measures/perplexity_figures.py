@@ -1,4 +1,4 @@
-"""The figure and the page of an evaluation on a corpus."""
+"""The figure and the page of a language model's perplexity on a corpus."""
 
 from __future__ import annotations
 
@@ -23,9 +23,12 @@ IDEAL = "exact lexinvariant model"
 
 
 def moving_average(values: np.ndarray, counts: np.ndarray, width: int) -> np.ndarray:
-    """Return the weighted mean over `width` positions around each position, (T,).
+    """Return the moving average of `values`, weighted by `counts`, over `width` positions.
 
-    At the borders the mean has fewer positions. It is nan at positions without a value.
+    values: a mean at each position, (T,).
+    counts: the number of tokens at each position, (T,).
+
+    At the borders the average has fewer positions. It is nan at positions without a value.
     """
     there = (counts > 0) & ~np.isnan(values)
     kernel = np.ones(width)
@@ -36,12 +39,13 @@ def moving_average(values: np.ndarray, counts: np.ndarray, width: int) -> np.nda
 
 
 def draw_curves(groups: dict[str, list[tuple[str, Curve]]], title: str) -> Figure:
-    """Draw perplexity by position, with a column per group and a line per (label, curve).
+    """Draw perplexity by position, with a column of panels per group and a line per (label, curve).
 
-    If a group has several curves, a panel shows the excess of each over the first, relative to the
-    first's perplexity. On automaton languages, a panel shows the divergence from the ideal or
-    the truth. Further panels show the share of the way from the best counter to the ideal, and the
-    L1 distance from the truth. A single group has no label.
+    If a group has several curves, a panel shows by which share the perplexity of each exceeds the
+    perplexity of the first. For languages of an automaton, a panel shows the divergence from the
+    exact lexinvariant model, or from the true probabilities. Another panel shows the way from the
+    best counter (0) to the exact lexinvariant model (1). The last panel shows the L1 distance from
+    the true probabilities. `perplexity.py` defines these models. A single group has no label.
     """
     panels = max(1 + len(_panels(curves)) for curves in groups.values())
     if len(groups) == 1:
@@ -58,8 +62,11 @@ def draw_curves(groups: dict[str, list[tuple[str, Curve]]], title: str) -> Figur
 
 
 def _legend_columns(curves: list[tuple[str, Curve]], width: int) -> int:
-    """Return the number of labels that fit into a width in characters."""
-    longest = max(24, *(len(name) for name, _ in curves))  # of IDEAL
+    """Return the number of labels that fit side by side into the legend.
+
+    width: width of the legend in characters.
+    """
+    longest = max(24, *(len(name) for name, _ in curves))  # the length of IDEAL
     return max(1, width // (longest + 6))
 
 
@@ -67,9 +74,9 @@ _WAY = "counter_bits", "ideal_bits"
 
 
 def _panels(curves: list[tuple[str, Curve]]) -> list[Callable[[Axes], None]]:
-    """Return functions that draw the panels below the first panel.
+    """Return a function for each panel below the first. The function draws the panel on its axes.
 
-    Panels that need an ideal model or a truth are left out for other data.
+    A panel is omitted if no curve has its measures.
     """
 
     def some_have(*measures: str) -> bool:
@@ -174,7 +181,10 @@ def _lines(
     *needed: str,
     first: int = 0,
 ) -> None:
-    """Draw a line for each curve with the needed measures, beginning with curve `first`."""
+    """Draw a line for each curve that has the measures `needed`.
+
+    first: index of the first curve to draw.
+    """
     for (label, curve), style in list(zip(curves, line_styles(), strict=False))[first:]:
         if {*needed} <= curve.means.keys():
             _line(axes, curve, values(curve), label, style)
@@ -189,7 +199,7 @@ def _grey(dashes: str) -> dict[str, Any]:
     return {"color": "#555555", "linestyle": dashes, "marker": ""}
 
 
-# Measures in bits, which share an axis, with their short names.
+# The measures in bits, which share an axis of the page, with their labels.
 LINES = {
     "bits": "the model",
     "counter_bits": "the best counter of the text",
@@ -199,7 +209,7 @@ LINES = {
 
 
 def write_perplexity_page(curve: Curve, path: Path) -> Path:
-    """Write the page of an evaluation on a corpus; return its path."""
+    """Write the HTML page of a model's perplexity on a corpus; return its path."""
     about, there = curve.about, [name for name in LINES if name in curve.means]
     places = np.flatnonzero(curve.tokens)
     width = max(1, round(WINDOW * len(curve.tokens)))
@@ -241,7 +251,7 @@ def write_perplexity_page(curve: Curve, path: Path) -> Path:
 
 
 def _parts(curve: Curve) -> FactTable:
-    """Return the table of means over all positions, and from `beyond` on."""
+    """Return the table of means over all positions, and over positions from `beyond` on."""
     rows = []
     for part, found in curve.parts.items():
         where = "all positions" if part == "overall" else f"from position {found['from']} on"

@@ -25,12 +25,16 @@ if TYPE_CHECKING:
     from logicgen.model.model import Answer, Answerer
     from logicgen.nn.decoding import Decoding
 
-# Tokens of an answer beyond the longest stored answer.
+# An answer may have this number of tokens more than the longest stored answer.
 ROOM = 8
 
 
 def schema_of(numbers: str, texts: str) -> pa.Schema:
-    """Return the schema of a table without nulls: 32-bit numbers, then texts, by name."""
+    """Return the schema of a table without nulls.
+
+    numbers: names of columns of 32-bit numbers, separated by blanks.
+    texts: names of columns of texts, which follow.
+    """
     types = [(name, pa.int32()) for name in numbers.split()]
     types += [(name, pa.string()) for name in texts.split()]
     return pa.schema([pa.field(name, kind, nullable=False) for name, kind in types])
@@ -52,7 +56,7 @@ Counted = Callable[[int, int], None]
 
 
 class AnyRegion(Protocol):
-    """Ranges of symbols and lengths, of a data set or of a model's training."""
+    """The ranges of symbols and lengths of a data set, or of a model's training."""
 
     @property
     def symbols(self) -> tuple[int, int]:
@@ -65,7 +69,10 @@ class AnyRegion(Protocol):
 
 @dataclass(frozen=True)
 class About:
-    """The model, data and split of an evaluation; stored inside `predictions.parquet`."""
+    """The model, data and split of an evaluation; stored inside `predictions.parquet`.
+
+    A cell of the split contains the problems with one number of symbols and `step` lengths.
+    """
 
     task: str
     model: str
@@ -73,17 +80,20 @@ class About:
     split: str
     symbols: tuple[int, int]  # the training region of the model
     length: tuple[int, int]
-    decoding: dict[str, Any] = field(default_factory=dict)  # set by `predict_and_verify`
+    decoding: dict[str, Any] = field(default_factory=dict)  # settings of decoding
     shortest: int = 1  # length at which the first cell of the split begins
     step: int = 1  # lengths per cell
     reset_rows: int | None = None  # the seed of redrawn rows (`measures/collapse.py`)
-    precision: str | None = None  # in which the model was trained (`ModelCard.precision`)
+    precision: str | None = None  # precision of the model's training
     split_rows: int | None = None  # rows of the split, if only some of them were answered
-    split_symbols: tuple[int, int] | None = None  # range of the cells of that split
-    split_lengths: tuple[int, int] | None = None  # range of the first lengths of these cells
+    split_symbols: tuple[int, int] | None = None  # range of symbols in that split
+    split_lengths: tuple[int, int] | None = None  # range of the first lengths of its cells
 
     def with_split(self, table: pa.Table) -> About:
-        """Add the size and the cells of a split, if only some of its rows were answered."""
+        """Return the description with the size and the cells of a split.
+
+        table: all rows of the split, of which only some were answered.
+        """
         lengths = self.cell_length(table["length"].to_numpy())
         symbols = table["symbols"].to_numpy()
         return replace(
@@ -94,14 +104,20 @@ class About:
         )
 
     def split_cells(self) -> Iterator[tuple[int, int]]:
-        """Yield (symbols, first length) of all cells if only some rows were answered."""
+        """Yield (symbols, first length) of all cells of the split.
+
+        Nothing is yielded if `with_split` was not used.
+        """
         if self.split_symbols is not None and self.split_lengths is not None:
             (fewest, most), (shortest, longest) = self.split_symbols, self.split_lengths
             lengths = range(shortest, longest + 1, self.step)
             yield from product(range(fewest, most + 1), lengths)
 
     def cell_length(self, lengths: np.ndarray) -> np.ndarray:
-        """Return the first length of each problem's cell."""
+        """Return the first length of each problem's cell.
+
+        lengths: the length of each problem.
+        """
         return np.asarray(lengths - (lengths - self.shortest) % self.step)
 
     @staticmethod
@@ -113,7 +129,8 @@ class About:
     def of(region: AnyRegion, called: str, data: Dataset, split: str) -> About:
         """Return the description of an evaluation on a split.
 
-        region: the model's training region. called: its name.
+        region: the model's training region.
+        called: the model's name.
         """
         cells = data.recipe.grid if split == "grid" and data.recipe.grid else data.recipe.region
         return About(
@@ -180,7 +197,10 @@ def predict_and_verify(
 
 
 def _asked(votes: int, verified: VerifiedSearch | None) -> dict[str, Any]:
-    """Return the votes of a language model and the settings of verified decoding, if used."""
+    """Return settings for the description: votes and verified decoding, if they are used.
+
+    votes: number of answers of a language model that vote.
+    """
     how: dict[str, Any] = {"votes": votes} if votes > 1 else {}
     if verified is not None:
         sampling = replace(verified.sampling, answers=verified.draws)
@@ -195,7 +215,7 @@ def _draw_again(
     verified: VerifiedSearch,
     progress: Counted,
 ) -> None:
-    """Add the columns of verified decoding to rows of predictions and verdicts."""
+    """Apply verified decoding to rows of predictions and verdicts, and add its columns."""
     predictions = [row["prediction"] for row in rows]
     outcomes = draw_until_accepted(
         predictions,
@@ -215,7 +235,10 @@ def _items(rows: Iterable[dict[str, Any]], answers: list[str]) -> list[Item]:
 
 
 def compared(task: Task, prediction: str, answer: str) -> dict[str, Any]:
-    """Return the columns of a prediction, with the distances that the task defines."""
+    """Compare a prediction with the stored answer; return the columns of the prediction.
+
+    They contain the edit distance and the number of right tokens if the task defines them.
+    """
     found: dict[str, Any] = {"prediction": prediction}
     if task.edit_distance:
         found["edit_distance"] = edit_distance(prediction, answer)
@@ -225,7 +248,7 @@ def compared(task: Task, prediction: str, answer: str) -> dict[str, Any]:
 
 
 def described(rows: list[dict[str, Any]], schema: pa.Schema, about: About) -> pa.Table:
-    """Return a table with `about` in its metadata. Missing values are null."""
+    """Return rows as a table with `about` in its metadata. Missing values are null."""
     metadata = {"logicgen": json.dumps(asdict(about))}
     return pa.Table.from_pylist(rows, schema=schema.with_metadata(metadata))
 
@@ -233,7 +256,10 @@ def described(rows: list[dict[str, Any]], schema: pa.Schema, about: About) -> pa
 def chosen_rows(
     model: Answerer, data: Dataset, about: About, ensemble: int, limit: int | None
 ) -> tuple[np.ndarray, pa.Table]:
-    """Return the rows of a split to answer, at most `limit`. Raises the errors of `check_fits`."""
+    """Return the indices of at most `limit` rows of a split, and a table of these rows.
+
+    Raises the errors of `check_fits`.
+    """
     check_fits(model, data, about, ensemble)
     table = data.table(about.split)
     rows = spread(table, about, limit)
@@ -243,8 +269,8 @@ def chosen_rows(
 def check_fits(model: Answerer, data: Dataset, about: About, ensemble: int = 1) -> None:
     """Raise LogicgenError if the model cannot answer the split.
 
-    Possible reasons: another task or vocabulary, too many symbols for its rows, no random part for
-    an ensemble, or an unknown split.
+    Possible reasons: another task or vocabulary, more symbols than embedding rows, no random part
+    of the embedding for an ensemble, or an unknown split.
     """
     if model.task_name != data.task.name or model.vocabulary != data.vocabulary:
         raise LogicgenError(
@@ -257,7 +283,7 @@ def check_fits(model: Answerer, data: Dataset, about: About, ensemble: int = 1) 
 
 
 def spread(table: pa.Table, about: About, limit: int | None) -> np.ndarray:
-    """Return the rows to score: all, or `limit` rows that are spread evenly over the cells."""
+    """Return the indices of all rows, or of `limit` rows that are spread evenly over the cells."""
     if limit is None or limit >= table.num_rows:
         return np.arange(table.num_rows)
     cells: dict[tuple[int, int], list[int]] = {}
@@ -279,7 +305,8 @@ def spread(table: pa.Table, about: About, limit: int | None) -> np.ndarray:
 class Predictor:
     """A model that answers the rows of a table, under any embedding seed.
 
-    Place `p` means row `p % len(table)` with embedding seed `p // len(table)`.
+    The answer at place p belongs to row `p % len(table)` of the table. Its embedding seed is
+    `p // len(table)`.
     """
 
     def __init__(
@@ -300,7 +327,7 @@ class Predictor:
     ) -> list[str]:
         """Return an answer for each place, in prefix notation.
 
-        Samples are determined by the problem and its embedding seed.
+        The problem and its embedding seed determine samples.
         """
         found = self._ask(places, decoding, progress)
         return [self.vocabulary.decode(answers[0].ids) for answers in found]
@@ -313,7 +340,7 @@ class Predictor:
         progress: Counted = lambda *_: None,
     ) -> list[list[str]]:
         """Return samples for each place that differ from each other and from its prediction."""
-        drawn = verified.sampling  # with another seed than plain samples
+        drawn = verified.sampling  # its seed differs from the seed of predictions
         sampling = replace(drawn, seed=drawn.seed + 1, answers=verified.draws)
         return [
             [
@@ -325,7 +352,7 @@ class Predictor:
         ]
 
     def _ask(self, places: np.ndarray, decoding: Decoding, progress: Counted) -> list[list[Answer]]:
-        """Return the answers to each place. Samples differ between embedding seeds."""
+        """Return the model's answers for each place. Samples differ between embedding seeds."""
         from logicgen.model.model import Request
         from logicgen.nn.samples import Sampling
 
@@ -336,7 +363,7 @@ class Predictor:
             how = decoding
             if isinstance(how, Sampling):
                 how = replace(how, seed=how.seed + (seed << 32))
-            for alphabet in np.unique(self.alphabets)[::-1]:  # the largest first: it may fail
+            for alphabet in np.unique(self.alphabets)[::-1]:  # largest first: errors come early
                 members = np.flatnonzero((seeds == seed) & (self.alphabets[rows] == alphabet))
                 for batch in self._batches(members, rows):
                     problems = [self.encoded.problems[row].tolist() for row in rows[batch]]
@@ -347,7 +374,10 @@ class Predictor:
         return [found[place] for place in range(len(places))]
 
     def _batches(self, places: np.ndarray, rows: np.ndarray) -> Iterator[np.ndarray]:
-        """Yield batches of about 1,024 places; `Model.canonical` needs renamings in one batch."""
+        """Yield batches of about 1,024 places.
+
+        If `Model.canonical` is set, problems that differ only by names are in the same batch.
+        """
         from logicgen.nn.canonical import alpha_class
 
         groups: dict[object, list[int]] = {}
@@ -383,7 +413,7 @@ class Verifier:
         self._pool.close()
 
     def verdicts(self, items: list[Item], progress: Counted = lambda *_: None) -> list[str]:
-        """Return the verdicts on answers in prefix notation, `unknown` if a limit was reached."""
+        """Return the verdict on each answer: `unknown` if the solver reached a limit."""
         new = [item for item in dict.fromkeys(items) if item not in self._known]
         progress(0, len(new))
         found = zip(new, self._pool.map(new, self._seconds, 256), strict=True)
@@ -395,16 +425,18 @@ class Verifier:
 
 
 def alphabets(model: Answerer, data: Dataset, symbols: np.ndarray) -> np.ndarray:
-    """Return the size of the alphabet that the model sees with each problem.
+    """Return the number of symbols in the alphabet that the model sees with each problem.
 
-    It is the training alphabet, or larger if the problem has more symbols.
+    symbols: the number of symbols of each problem.
+
+    The alphabet is that of the training, or larger if the problem has more symbols.
     """
     seen = max(data.recipe.region.symbols[1], model.alphabet)
     return np.asarray(np.maximum(symbols, seen))
 
 
 def edit_distance(first: str, second: str) -> int:
-    """Return the Levenshtein distance in tokens."""
+    """Return the Levenshtein distance of two answers, in tokens."""
     from rapidfuzz.distance import Levenshtein
 
     return Levenshtein.distance(first.split(), second.split())

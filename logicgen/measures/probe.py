@@ -1,13 +1,14 @@
 """A probe of a language model: a small network that predicts the plain text of ciphers.
 
-The model is frozen. The probe reads the model's hidden state after each character, and predicts
-the plain character at this place. Every row has a random key. With a lexinvariant model, every row
-of every step also has random embeddings. So the probe can only use directions of hidden states that
-do not depend on the written characters.
+The model is frozen and reads the cipher. The probe reads the model's hidden state after each
+character, and predicts the plain character at this place. Every cipher text (row) has a random key.
+With a lexinvariant model, every row of every step also has random embeddings. So the probe can only
+use directions of hidden states that do not depend on the written characters.
 
-The result is a lower bound of the model's knowledge: hidden states of the last layer predict the
-next token in terms of the current random rows. So every layer has a probe. All probes are trained
-together, and the model is evaluated once for all of them.
+The probe's accuracy is a lower bound of the model's knowledge of the key. Hidden states of the last
+layer serve to predict the next token under the current random embeddings. Other layers may show
+more of the key. So every layer has a probe. All probes are trained together, and the model is
+evaluated once for all of them.
 
 Source: Huang et al., Lexinvariant Language Models (NeurIPS 2023), section on ciphers.
 
@@ -44,14 +45,14 @@ class ProbeSettings:
     """The size and training of a probe.
 
     Attributes:
-        steps: training steps.
-        hidden: width of the inner layer.
+        steps: number of training steps.
+        hidden: width of the probe's inner layer.
         layer: the layer of the model that is probed; None for every layer.
         last: number of positions at the end of each row that the probe learns from; None for all.
-        seed: determines the probe's first weights, the rows of ciphers, and the random rows of the
-            embedding.
-        batch_size: rows per step.
-        learning_rate: at the first step; it falls to 0 along a cosine.
+        seed: determines the probe's first weights, the choice of ciphers, and the random rows of
+            the embedding.
+        batch_size: number of cipher texts in a step.
+        learning_rate: learning rate of the first step. It falls to 0 along a cosine.
     """
 
     steps: int = 2000
@@ -64,16 +65,17 @@ class ProbeSettings:
 
 
 def check_fits(model: LanguageModel, corpus: Corpus, called: str, layer: int | None = None) -> None:
-    """Raise LogicgenError if the model lacks hidden states, the layer, or the corpus's tokens."""
+    """Raise LogicgenError if the model lacks hidden states or the layer, or has other tokens."""
     model.check_hidden(None, called)
     model.check_same_tokens(corpus, called)
     model.check_hidden(layer, called)
 
 
 class Probe(nn.Module):
-    """Two layers over normalized features, initialized from torch's global generator.
+    """A network of two layers over normalized hidden states.
 
-    The output matrix belongs to the probe. Its rows have the same meaning in every sequence.
+    torch's global generator determines the first weights. The output matrix belongs to the probe,
+    not to the model. So an output means the same plain character in every sequence.
     """
 
     def __init__(self, width: int, hidden: int, tokens: int) -> None:
@@ -83,19 +85,20 @@ class Probe(nn.Module):
         )
 
     def forward(self, features: Tensor) -> Tensor:
-        """Return logits (..., V) for features (..., width)."""
+        """Return logits (..., vocabulary) for hidden states (..., width)."""
         logits: Tensor = self.layers(features)
         return logits
 
 
 Probes = dict[int, Probe]
-"""Probes by layer of the model, from 1."""
+"""Probes by the number of their layer of the model. The first layer has number 1."""
 
 
 class ProbeLearner(Learner):
-    """Probes and their training ciphers, for the training loop.
+    """The training of probes on ciphers, for the training loop.
 
-    Every step is determined by the settings and its number. `<end>` and `<other>` are no targets.
+    The settings and the number of a step determine the step. `<end>` and `<other>` are not
+    predicted.
 
     Attributes:
         losses: for each step, the mean cross-entropy of each probe in nats.
@@ -120,13 +123,16 @@ class ProbeLearner(Learner):
         self.losses: list[Tensor] = []
 
     def optimizer(self) -> torch.optim.Optimizer:
-        """Return a new optimizer of the weights."""
+        """Return a new optimizer of the probes' weights."""
         return torch.optim.AdamW(
             self.module.parameters(), lr=self.settings.learning_rate, weight_decay=0.01
         )
 
     def batches(self, step: int) -> Iterator[tuple[list[Tensor], Tensor]]:
-        """Yield each probe's hidden states (B, T, width), and plain characters (B, T)."""
+        """Yield the batch of each step: hidden states for each probe, and the plain characters.
+
+        The shapes are (rows, positions, width) for each probe, and (rows, positions).
+        """
         while True:
             rng = np.random.default_rng((self.settings.seed, step))
             numbers = rng.integers(len(self.ciphers), size=self.settings.batch_size)
@@ -142,7 +148,10 @@ class ProbeLearner(Learner):
     def loss(
         self, batch: tuple[list[Tensor], Tensor], generator: torch.Generator, measured: bool
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """Return the sum of the probes' mean cross-entropies in nats. Probes share no weights."""
+        """Return the sum of the probes' mean cross-entropies in nats.
+
+        Probes share no weights, so each probe is trained as if it were alone.
+        """
         states, targets = batch
         how: dict[str, Any] = {"ignore_index": NOTHING, "reduction": "sum"}
         sums = [
@@ -156,7 +165,7 @@ class ProbeLearner(Learner):
 
 
 def new_probes(model: LanguageModel, settings: ProbeSettings) -> Probes:
-    """Return an untrained probe for each layer that the settings name."""
+    """Return an untrained probe for each layer that the settings select, by layer."""
     count, width = model.hidden_shape()
     layers = range(1, count + 1)
     found = {}
@@ -175,7 +184,10 @@ def train_probes(
     context: int,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> tuple[Probes, dict[int, float]]:
-    """Return trained probes, and their mean losses in nats over the last tenth of the steps."""
+    """Train probes; return the probes and the mean loss of each, by layer.
+
+    The losses are in nats, over the last tenth of the steps.
+    """
     from logicgen.training.loop import run_steps
 
     learner = ProbeLearner(model, ciphers, settings, context, progress)
@@ -198,9 +210,11 @@ def probes_of(
 ) -> tuple[Probes, dict[str, Any]]:
     """Return the probes in `folder` and their card. Train them first if the folder has none.
 
-    digest: the checksum of the model's weights. called: the model's name.
-    context: tokens of a row that are read.
+    digest: the checksum of the model's weights.
+    called: the model's name.
+    context: number of tokens of a row that are read.
 
+    The card is the content of `probe.json`: the model, the data, the settings and the losses.
     Raises LogicgenError if the folder has a probe of another model, other data or other settings.
     """
     asked = {

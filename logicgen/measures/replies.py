@@ -1,8 +1,9 @@
-"""Replies of any model to the problems of a data set, judged like answers of our own models.
+"""Replies of any model to the problems of a data set, judged like answers of logicgen's models.
 
-A reply is plain data, read by `logicgen.integrations.reply_files`. It contains a `completion` and
-its problem: the `row` in the split, the `problem` as text, or both. Optional values (`split`,
-`dataset`, `fingerprint`, `prompt_version`) must agree with the data set.
+A reply is a dictionary that `logicgen.integrations.reply_files` reads. It contains the model's text
+(`completion`). It names its problem by the `row` in the split, by the text of the `problem`, or by
+both. Optional values (`split`, `dataset`, `fingerprint`, `prompt_version`) must agree with the data
+set.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from logicgen.tasks import Task
 from logicgen.tasks.problems import alpha_class_of
 
 EFFORT = 10_000
-"""Limit of search steps for comparing two answers; beyond it they count as different."""
+"""Most search steps to compare two answers. Undecided answers count as different."""
 
 TYPES = {
     "row": (int, NoneType),
@@ -45,7 +46,7 @@ TYPES = {
 """Optional keys of a reply with their types."""
 
 BATCH = 1024
-"""Replies that are judged between two updates of a progress bar."""
+"""Number of replies that are judged between two updates of a progress bar."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,9 @@ class Reply:
     """A completion to a problem of a split.
 
     Attributes:
-        row: of the problem in its split.
-        problem: in prefix notation, as the model was asked; its symbols may be renamed.
+        row: index of the problem in its split.
+        problem: the problem that the model was asked, in prefix notation. Its symbols may have
+            other names than in the data set.
         completion: normally text; other values are judged `invalid`.
     """
 
@@ -64,7 +66,7 @@ class Reply:
 
 
 def said_split(entries: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return the split that the replies name; None if they name no split, or several."""
+    """Return the split that the replies name; None if they name no split or several splits."""
     said = {str(entry["split"]) for entry in entries if entry.get("split") is not None}
     return said.pop() if len(said) == 1 else None
 
@@ -85,9 +87,9 @@ def replies_to(
     mixed: bool = False,
     renamed: bool = False,
 ) -> list[Reply]:
-    """Return plain data as replies to the problems of a split.
+    """Return entries of a file as replies to the problems of a split.
 
-    where: name of the source in errors.
+    where: name of the file in errors.
     mixed: whether prompts of different versions are allowed.
     renamed: whether symbols of a problem may have other names than in the data set.
 
@@ -124,7 +126,7 @@ def replies_to(
 
 
 def _check_types(entries: Sequence[Mapping[str, Any]], where: str) -> None:
-    """Raise LogicgenError that names the first entry with a value of a wrong type."""
+    """Raise LogicgenError if a value has a wrong type. The message names the first entry."""
     for number, entry in enumerate(entries, 1):
         for key, kinds in TYPES.items():
             if not isinstance(value := entry.get(key), kinds) or isinstance(value, bool):
@@ -135,7 +137,7 @@ def _check_types(entries: Sequence[Mapping[str, Any]], where: str) -> None:
 
 
 class _Problems:
-    """The problems of a split, found by row or by text."""
+    """The problems of a split, with an index by row and by text."""
 
     def __init__(self, task: Task, table: pa.Table, renamed: bool) -> None:
         self.task, self.renamed = task, renamed
@@ -143,11 +145,11 @@ class _Problems:
         classes = table["alpha_class"].to_pylist()
         keys: Iterable[Any] = classes if renamed else self.problems
         self.rows = {key: row for row, key in enumerate(keys)}
-        # Rows of one class differ only by their number.
+        # Problems of one alpha-class are equal up to names. Only `row` distinguishes them.
         self.several = {key for key, count in Counter(classes).items() if count > 1}
 
     def find(self, entry: Mapping[str, Any], place: str) -> tuple[int, str]:
-        """Return the row of an entry, and its problem as the model was asked."""
+        """Return the row of an entry's problem, and the problem that the model was asked."""
         row, text = entry.get("row"), entry.get("problem")
         if row is None and text is None:
             raise LogicgenError(f"{place}: neither `row` nor `problem` names the problem")
@@ -185,7 +187,7 @@ def judgements(
     timeout: float = 10.0,
     progress: Counted = lambda done, total: None,
 ) -> Iterator[Judgement]:
-    """Yield the judgements of `Scorer` on replies, in order."""
+    """Yield the judgement of `Scorer` on each reply, in order."""
     progress(0, len(replies))
     with Scorer(task.name, mode, timeout=timeout, workers=workers, reasons=False) as scorer:
         for first in range(0, len(replies), BATCH):
@@ -199,13 +201,15 @@ def judgements(
 def judge_replies(
     data: Dataset, split: str, replies: Sequence[Reply], called: str, **settings: Any
 ) -> pa.Table:
-    """Return a table of replies with their verdicts, in the format of `predict_and_verify`.
+    """Judge replies and return a table of them, in the format of `predict_and_verify`.
 
-    The n-th reply to a problem counts as its answer with the n-th embedding seed. If no answer can
-    be read, the prediction is empty. A right answer is `exact` if it equals the stored answer;
-    `EFFORT` limits the comparison. If some rows have no reply, the table's metadata contain the
-    number of rows and the cells of the split.
-    called: the name of the model. settings: arguments of `judgements`.
+    called: the name of the model.
+    settings: arguments of `judgements`.
+
+    The n-th reply to a problem is stored as the answer with the n-th embedding seed. If no answer
+    can be read, the prediction is empty. A right answer is `exact` if it equals the stored answer;
+    `EFFORT` limits the comparison. If some rows of the split have no reply, the table's metadata
+    contain the number of rows, and the ranges of symbols and lengths of the split.
 
     Raises LogicgenError if problems differ in their number of replies.
     """
@@ -227,7 +231,7 @@ def judge_replies(
         row |= {"verdict": str(verdict), **compared(task, prediction, example["answer"])}
         rows.append(row)
         counts[reply.row] += 1
-    # The model's training region is not known: use the data set's.
+    # The training region of the model is not known. Use the region of the data set.
     about = About.of(data.region, called, data, split)
     if len(counts) < len(table):
         about = about.with_split(table)
@@ -236,7 +240,12 @@ def judge_replies(
 
 
 def check_even(counts: Counter[str]) -> int:
-    """Return the common number of replies. Raises LogicgenError if the numbers differ."""
+    """Return the number of replies to each problem.
+
+    counts: number of replies by the name of the problem.
+
+    Raises LogicgenError if the numbers differ.
+    """
     (first, most), *others = counts.items()
     for name, count in others:
         if count != most:

@@ -1,4 +1,8 @@
-"""Scores per cell and overall, computed from predictions."""
+"""Scores of answers: of all answers, by cell, and inside and outside the training region.
+
+A cell contains the problems with one number of symbols and one length, or one range of lengths. The
+training region is the range of symbols and the range of lengths of the training problems.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,8 @@ from logicgen.measures.predictions import About
 from logicgen.measures.statistics import deviation, wilson_interval
 from logicgen.solvers import Verdict
 
-# Optional columns of answers: whole numbers. Scores are their means; for tokens, a ratio of sums.
+# Optional columns of answers, with whole numbers. A score is the mean of a column. The token
+# accuracy is the sum of `right_tokens` divided by the sum of `answer_tokens`.
 SUMMED = ("edit_distance", "right_tokens", "answer_tokens", "accepted", "draws")
 
 VERDICTS = [str(verdict) for verdict in Verdict]
@@ -21,16 +26,19 @@ VERDICTS = [str(verdict) for verdict in Verdict]
 
 @dataclass(frozen=True)
 class Score:
-    """The score of a set of examples, with mean and standard deviation over embedding seeds.
+    """The score of a set of examples.
+
+    A pair is a mean and a standard deviation over embedding seeds. An embedding seed determines the
+    random part of the embedding. All embedding seeds answer the same examples.
 
     An interval estimates how the score of the same model varies over other problems of the same
-    distribution. Several embedding seeds answer the same problems, so the interval counts examples,
-    not answers. It is too wide if only some seeds answer an example right.
+    distribution. It counts examples, not answers. It is too wide if only some seeds answer an
+    example right.
 
     A value is None if the task does not define it, or if verified decoding was not used.
     """
 
-    examples: int  # without regard to embedding seeds
+    examples: int  # an example counts once for all embedding seeds
     counts: dict[str, int]  # answers by verdict, over all embedding seeds
     accuracy: tuple[float, float]  # share of answers that are right (exact or correct)
     exact: tuple[float, float]  # share of answers that equal the stored answer
@@ -46,7 +54,7 @@ class Score:
         return wilson_interval(self.accuracy[0], self.examples)
 
     def flat(self) -> dict[str, Any]:
-        """Return the score as columns of a table."""
+        """Return the score as a row of a table: values by column name."""
         row: dict[str, Any] = {"examples": self.examples, **self.counts}
         intervals = {
             "accuracy": self.accuracy,
@@ -66,7 +74,7 @@ class Score:
 
 
 class Scores:
-    """Columns of answers with their verdicts, for scores of all answers, of cells and of parts."""
+    """Answers with their verdicts, stored as columns, and methods that score them."""
 
     def __init__(self, columns: dict[str, np.ndarray], seeds: int, about: About) -> None:
         self._columns = columns
@@ -75,7 +83,7 @@ class Scores:
 
     @staticmethod
     def of(table: pa.Table, about: About) -> Scores:
-        """Return the scores of a table of predictions."""
+        """Return the answers in a table of predictions."""
         verdicts = table["verdict"].combine_chunks().dictionary_encode()
         codes = [VERDICTS.index(name) for name in verdicts.dictionary.to_pylist()]
         columns = {name: table[name].to_numpy() for name in ("symbols", "length", "embedding_seed")}
@@ -93,12 +101,12 @@ class Scores:
 
     @staticmethod
     def of_tally(tally: dict[str, list[int]], about: About) -> Scores:
-        """Return the scores of a `tally`; they equal the scores of the counted answers.
+        """Return answers with the counts of a `tally`. They have the scores of the counted answers.
 
-        Each answer of a cell gets the cell's mean in the SUMMED columns.
+        In the SUMMED columns, each answer of a cell has the mean of the cell.
         """
         counts = np.array([tally.get(name, [0] * len(tally["symbols"])) for name in VERDICTS]).T
-        answers = counts.sum(axis=1)  # by row of the tally
+        answers = counts.sum(axis=1)  # number of answers of each row of the tally
         columns = {
             name: np.repeat(np.array(tally[name], dtype=np.int64), answers)
             for name in ("symbols", "length", "embedding_seed")
@@ -112,9 +120,10 @@ class Scores:
 
     @staticmethod
     def joined(parts: list[Scores]) -> Scores:
-        """Join answers of several models to the same examples, as if they were embedding seeds.
+        """Join answers of several models to the same examples, as answers of one model.
 
-        The description is the first model's. Columns that some models lack are left out.
+        Each embedding seed of each model becomes an embedding seed of the joint answers. The
+        description is the first model's. Columns that some models lack are left out.
         """
         first = parts[0]
         columns = {
@@ -132,15 +141,18 @@ class Scores:
         return len(self._columns["verdict"])
 
     def partly(self) -> str:
-        """Return text such as "895 of 3,596" if only some rows of the split were answered."""
+        """Return a text such as "895 of 3,596" if only some rows of the split were answered.
+
+        If all rows were answered, the text is empty.
+        """
         rows = self.about.split_rows
         return "" if rows is None else f"{self.score().examples:,} of {rows:,}"
 
     def tally(self) -> dict[str, list[int]]:
-        """Return columns with a row per embedding seed and cell, small enough for a record.
+        """Count the answers; return columns of a table with a row per embedding seed and cell.
 
-        The columns are the seed, the cell, the number of answers with each verdict that occurs,
-        and the sums of the SUMMED columns.
+        The columns are the seed, the cell, the number of answers with each verdict that occurs, and
+        the sums of the SUMMED columns. The table is small enough for the record of a study.
         """
         names = ("embedding_seed", "symbols", "length")
         found, member = _groups([self._columns[name] for name in names])
@@ -156,22 +168,26 @@ class Scores:
         return tally
 
     def select(self, rows: np.ndarray) -> Scores:
-        """Return a part of the answers. rows: a mask, or their numbers."""
+        """Return some of the answers.
+
+        rows: a mask of the answers, or their indices.
+        """
         columns = {name: column[rows] for name, column in self._columns.items()}
         return Scores(columns, self.seeds, self.about)
 
     def as_trained(self, name: str, about: About | None = None) -> np.ndarray:
-        """Return a mask of problems inside the training region in `symbols` or `length`.
+        """Return a mask of answers to problems inside the training region in one respect.
 
-        The region is the model's, or the region in `about`.
+        name: the respect, `symbols` or `length`.
+        about: description with the training region; by default the model's own.
         """
         low, high = getattr(about or self.about, name)
         return np.asarray((low <= self._columns[name]) & (self._columns[name] <= high))
 
     def parts(self, about: About | None = None) -> dict[str, np.ndarray]:
-        """Return masks of answers to problems inside and outside the training region.
+        """Return masks of answers to problems inside and outside the training region, by name.
 
-        The region is the model's, or the region in `about`.
+        about: description with the training region; by default the model's own.
         """
         known_symbols, known_length = (self.as_trained(n, about) for n in ("symbols", "length"))
         return {
@@ -202,18 +218,18 @@ class Scores:
         )
 
     def summary(self) -> dict[str, Any]:
-        """Return the description, the score of all answers, and the score of each nonempty part."""
+        """Return as plain data: the description, and the scores of all answers and of each part."""
         scores = {"overall": self.score(), **self.by_part()}
         flat = {name: score.flat() for name, score in scores.items()}
         return {**asdict(self.about), "embedding_seeds": self.seeds, **flat}
 
     def _mean(self, name: str) -> tuple[float, float] | None:
-        """Return mean and deviation of a column over embedding seeds; None without the column."""
+        """Return mean and deviation of a column over embedding seeds; None if it is missing."""
         values = self._columns.get(name)
         return None if values is None else _over_seeds(self._by_seed(values))
 
     def _by_seed(self, values: np.ndarray) -> np.ndarray:
-        """Return the mean of each embedding seed; all seeds answer the same examples."""
+        """Return the mean of `values` over the answers of each embedding seed."""
         seed = self._columns["embedding_seed"]
         sizes = np.bincount(seed, minlength=self.seeds)
         return np.asarray(np.bincount(seed, weights=values, minlength=self.seeds) / sizes)
@@ -232,7 +248,10 @@ class Scores:
         return self._by("symbols")
 
     def by_length(self) -> dict[int, Score]:
-        """Return the score of each length in order; a range of lengths is named by its first."""
+        """Return the score of each length, in order.
+
+        If a cell contains a range of lengths, the key is the first length.
+        """
         return self._by("cell_length")
 
     def _by(self, *names: str) -> dict[Any, Score]:
@@ -251,6 +270,9 @@ def _over_seeds(means: np.ndarray) -> tuple[float, float]:
 
 
 def _groups(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the different rows of columns, sorted, and for each row its index among them."""
+    """Return the different rows of a table, sorted, and for each row its index among them.
+
+    columns: the columns of the table.
+    """
     found, member = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
     return found, member.ravel()

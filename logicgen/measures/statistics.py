@@ -8,16 +8,19 @@ from math import sqrt
 
 import numpy as np
 
-# The 97.5% quantile of the standard normal distribution, for 95% between two bounds.
+# A standard normal variable lies between -Z and Z with probability 95%.
 Z = 1.959963984540054
 
 
 def wilson_interval(share: float, examples: float) -> tuple[float, float]:
-    """Return the 95% Wilson interval of a share of `examples` >= 1 independent examples.
+    """Return the 95% Wilson interval of a share.
 
-    It contains every share p that differs from `share` by at most Z standard errors of p. It stays
-    inside [0, 1]: [0.84, 1] for 20 of 20. Source: Wilson, J. American Statistical Association 22
-    (1927).
+    share: share of successes among the examples.
+    examples: number of independent examples, at least 1.
+
+    The interval contains every probability p of a success from which `share` differs by at most Z
+    standard errors under p. It stays inside [0, 1]: 20 successes in 20 examples give [0.84, 1].
+    Source: Wilson, J. American Statistical Association 22 (1927).
     """
     z2 = Z * Z / examples
     centre = (share + z2 / 2) / (1 + z2)
@@ -26,28 +29,36 @@ def wilson_interval(share: float, examples: float) -> tuple[float, float]:
 
 
 def deviation(values: Sequence[float] | np.ndarray) -> float:
-    """Return the sample standard deviation, which divides by n - 1; 0 for a single value."""
+    """Return the sample standard deviation (divisor n - 1), or 0 for a single value."""
     return float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
 
 
 def ratio_interval(above: np.ndarray, below: np.ndarray) -> tuple[float, float]:
-    """Return the ratio of two sums over sequences, and half of its 95% interval."""
+    """Return the ratio sum(above) / sum(below), and half the width of its 95% interval.
+
+    above, below: a number for each sequence. Sequences are independent of each other.
+
+    The half width is infinite for a single sequence.
+    """
     ratio, n = float(above.sum() / below.sum()), len(above)
-    if n < 2:  # a single sequence has no spread
+    if n < 2:
         return ratio, math.inf
     spread = np.sqrt(n / (n - 1) * ((above - ratio * below) ** 2).sum())
     return ratio, float(Z * spread / abs(below.sum()))
 
 
 def share_by_row(rows: np.ndarray, right: np.ndarray, count: int) -> tuple[float, float, float]:
-    """Return the share of right symbols, with a 95% interval over rows.
+    """Return the share of right symbols and the bounds of its 95% interval.
 
-    rows: the row of each symbol. right: whether each symbol is right. count: number of rows.
+    rows: for each symbol, the index of its row (a sequence of symbols).
+    right: for each symbol, whether the model found it.
+    count: number of rows.
 
-    Symbols of a row are found or missed together, so rows are the independent units. The result is
-    Wilson's interval for the effective sample size: the number of independent symbols with the
-    standard error of the ratio estimate over rows. Source: Kish; Korn, Graubard, Survey Methodology
-    24 (1998). If all rows have the same share, it is the number of rows.
+    Symbols of the same row are not independent, but rows are. So the result is Wilson's interval
+    for the effective sample size: the number of independent symbols that give the ratio estimate
+    over rows its standard error. If all rows have the same share, this is the number of rows with
+    symbols.
+    Source: Kish; Korn, Graubard, Survey Methodology 24 (1998).
     """
     counts = np.bincount(rows, minlength=count)
     sums = np.bincount(rows, weights=right, minlength=count)

@@ -1,19 +1,26 @@
 """The probability of a text: the sum over all its tokenizations.
 
-A model of byte pairs gives probabilities to sequences of tokens, and many sequences write the same
-text. Perplexity counts the canonical sequence only. The probability of the text is the sum over
-all sequences. Source: Cao, Rimell, "You should evaluate your language model on marginal likelihood
-over tokenisations" (EMNLP 2021).
+A model of byte-pair tokens gives probabilities to sequences of tokens, and many sequences write the
+same text. The tokenizer produces one of them, the canonical sequence. Perplexity counts the
+canonical sequence only. The probability of the text is the sum over all sequences. Source: Cao,
+Rimell, "You should evaluate your language model on marginal likelihood over tokenisations" (EMNLP
+2021).
 
 If the sum has many terms, all terms except the canonical sequence are estimated by importance
-sampling: a sequence is drawn with probability q, and the mean of p / q is their sum. A token is
-drawn in proportion to its probability times a guess at the probability of the remaining text. The
-guess treats tokens as independent, with their mean probabilities along the canonical sequence.
-Without the guess, most draws begin with a frequent letter and an improbable rest follows. Draws
-exclude the canonical sequence, because otherwise nearly all draws would be canonical. While a draw
-is canonical, the next canonical token is weighted by the probability that the draw departs later.
+sampling. A sequence with probability p under the model is drawn with probability q. The mean of p /
+q over the draws estimates the sum. A token is drawn in proportion to its probability times a guess
+at the probability of the remaining text. The guess treats tokens as independent, with their mean
+probabilities along the canonical sequence. Without the guess, most draws begin with a frequent
+letter and an improbable rest follows.
 
-Shapes: B sequences, T tokens in each, V tokens in all.
+Draws exclude the canonical sequence, because otherwise nearly all draws would be canonical. While a
+draw agrees with the canonical sequence, the next canonical token is weighted by the probability
+that the draw departs later.
+
+Shapes: B sequences in a batch, T tokens in each, V tokens in the vocabulary.
+
+A lattice contains all ways to cut a text into tokens (`logicgen.tokens.Lattice`). A place of a
+lattice is an index of a byte or a character of the text.
 """
 
 from __future__ import annotations
@@ -32,12 +39,12 @@ from logicgen.model.language_model import LanguageModel
 from logicgen.nn.samples import require
 from logicgen.tokens import NOTHING, Lattice
 
-# Most tokenizations that are summed without samples, and sequences in a batch.
+# The most tokenizations that are summed without samples, and the number of sequences in a batch.
 MOST, AT_A_TIME = 10_000, 64
 
 
 class TextProbability(NamedTuple):
-    """The probability of a text, as log2."""
+    """The probability of a text, as binary logarithms."""
 
     tokenizations: int  # number of sequences of tokens that write the text
     canonical: float  # log2 of the canonical sequence's probability
@@ -48,7 +55,7 @@ class TextProbability(NamedTuple):
     def lines(self) -> list[str]:
         """Return the numbers as printed lines."""
         error = f" (standard error {self.standard_error:.4f})" if self.standard_error else ""
-        # Both are -inf if the model excludes the text.
+        # Avoid -inf - -inf: both numbers are -inf if the text has probability 0.
         above = 0.0 if self.marginal == self.canonical else self.marginal - self.canonical
         return [
             f"tokenizations  {magnitude(self.tokenizations)}",
@@ -67,13 +74,13 @@ def text_probability(
     samples: int | None = None,
     seed: int = 0,
 ) -> TextProbability:
-    """Return the probability that a text comes next and that a token ends at its end.
+    """Return the probability that `text` comes next and that a token ends where it ends.
 
-    after: the text before it; if empty, the end of another document.
+    after: the preceding text; if it is empty, the text begins a document.
     whole: whether the document must end after the text.
-    samples: number of samples, at least 2, if the sum has more terms. Without samples, up to
-        10,000 terms are summed.
-    seed: determines the samples, and the random rows, which are equal for all sequences.
+    samples: number of samples that estimate the sum if it has more terms; at least 2. Without
+        samples, up to 10,000 terms are summed.
+    seed: determines the samples, and the random embedding rows. All sequences have the same rows.
     Raises LogicgenError if the sum has too many terms, or if the text is empty or cannot be read.
     It is also raised if `after` is empty but the model does not predict how texts begin.
     """
@@ -88,7 +95,7 @@ def text_probability(
     start, rows = torch.from_numpy(before).to(model.device), seed << 32
     tokens = torch.tensor(path, device=model.device)
     logs = model.log_probabilities(torch.cat([start, tokens[:-1]])[None], [rows])
-    logs = logs[0, len(start) - 1 :].double()  # (T, V), along the canonical sequence
+    logs = logs[0, len(start) - 1 :].double()  # (T, V) along the canonical sequence
     own = marginal = float(logs.gather(1, tokens[:, None]).sum()) / math.log(2)
     error = 0.0
     if 1 < ways[0] <= (samples or MOST):
@@ -107,14 +114,17 @@ def text_probability(
 def _ways_to_write(
     model: LanguageModel, text: str, after: str, whole: bool
 ) -> tuple[np.ndarray, list[int], Lattice]:
-    """Return the ids before a text, its canonical sequence, and its lattice of tokens."""
+    """Return the preceding token ids, and the canonical sequence and the lattice of a text.
+
+    The arguments are those of `text_probability`.
+    """
     before, canonical = _ids(model, after, "the text before"), _ids(model, text, "the text")
     if not len(canonical):
         raise LogicgenError("the text is empty: give at least one token")
     if not len(before):
         before = _beginning(model)
     lattice = model.tokens.lattice(text)
-    if model.tokens.kind == "letters":  # a blank at the beginning counts after letters
+    if model.tokens.kind == "letters":  # a blank at the beginning counts only after letters
         canonical = _ids(model, after + text, "the text")[len(_ids(model, after, "")) :]
         lattice = [{int(number): place + 1} for place, number in enumerate(canonical)]
     path = canonical.tolist()
@@ -125,7 +135,7 @@ def _ways_to_write(
 
 
 def _beginning(model: LanguageModel) -> np.ndarray:
-    """Return the token before the beginning of a document: the end of another document."""
+    """Return the token before the beginning of a document: `<end>` of another document."""
     if model.tokens.kind == "names":
         raise LogicgenError(
             f"--after: a model of {model.task_name} does not predict how texts begin: give the"
@@ -135,14 +145,14 @@ def _beginning(model: LanguageModel) -> np.ndarray:
 
 
 def magnitude(number: int) -> str:
-    """Return a number of tokenizations as text; it may have thousands of digits."""
+    """Return a number as text. A number of over 15 digits is shown as a power of ten."""
     return f"{number:,}" if number < 10**15 else f"about 10^{math.log10(number):.0f}"
 
 
 def _ids(model: LanguageModel, text: str, what: str) -> np.ndarray:
     try:
         return model.tokens.encode(text)
-    except UnicodeEncodeError:  # bytes of a command line that are no text
+    except UnicodeEncodeError:  # a command line may have bytes that are not UTF-8
         raise LogicgenError(f"{what} is not UTF-8: convert it") from None
 
 
@@ -167,7 +177,12 @@ def _paths(lattice: Lattice, ways: list[int]) -> Iterator[list[int]]:
 
 
 def _summed(model: LanguageModel, before: Tensor, paths: Iterator[list[int]], rows: int) -> float:
-    """Return the logarithm, in nats, of the total probability of sequences of tokens."""
+    """Return the natural logarithm of the total probability of sequences of tokens.
+
+    before: ids of the preceding tokens.
+    paths: the sequences.
+    rows: seed of the random embedding rows.
+    """
     found: list[Tensor] = []
     while some := list(islice(paths, AT_A_TIME)):
         following = torch.full((len(some), max(map(len, some))), NOTHING, device=before.device)
@@ -181,18 +196,22 @@ def _summed(model: LanguageModel, before: Tensor, paths: Iterator[list[int]], ro
 
 
 class _TokenDraws:
-    """Random paths through a lattice, except the canonical path."""
+    """Random draws of paths through a lattice, except the canonical path."""
 
     def __init__(self, lattice: Lattice, canonical: list[int], logs: np.ndarray) -> None:
-        """Compute the guesses. logs: (T, V) log-probabilities along the canonical sequence."""
+        """Compute the guesses at the probability of the remaining text at each place.
+
+        logs: the model's log-probabilities along the canonical sequence, (T, V).
+        """
         self.lattice, self.canonical = lattice, canonical
         mean = np.logaddexp.reduce(logs, axis=0) - math.log(len(logs))
         # At each place, a guess at the log-probability of the remaining text.
         self.guesses = [0.0] * (len(lattice) + 1)
         for place in reversed(range(len(lattice))):
             each = [mean[token] + self.guesses[to] for token, to in lattice[place].items()]
-            self.guesses[place] = float(np.logaddexp.reduce(each))  # -inf without a path
-        # Before each canonical token: log-probability that a draw departs from the canonical path.
+            self.guesses[place] = float(np.logaddexp.reduce(each))  # -inf if the end is unreachable
+        # For each canonical token: if a draw agrees with the canonical path before this token,
+        # log-probability that it departs at this token or later.
         self.leaving = [-math.inf]
         places = [0]
         for token in canonical:
@@ -204,14 +223,18 @@ class _TokenDraws:
             self.leaving.insert(0, float(np.logaddexp.reduce(scores) - total))
 
     def _scores(self, place: int, logs: np.ndarray) -> tuple[list[int], np.ndarray]:
-        """Return the possible tokens at a place, and logarithms of their weights."""
+        """Return the tokens that may follow at a place, and logarithms of their weights."""
         steps = self.lattice[place]
         rest = [self.guesses[to] for to in steps.values()]
         return list(steps), logs[list(steps)] + np.array(rest)
 
     @torch.no_grad()
     def weights(self, model: LanguageModel, before: Tensor, samples: int, seed: int) -> np.ndarray:
-        """Return log p / q of random sequences, (samples,); `seed` and n determine sequence n."""
+        """Draw random sequences; return log(p / q) of each, (samples,).
+
+        p is the probability of a sequence under the model, and q the probability of drawing it.
+        `seed` and n determine sequence n.
+        """
         found = np.zeros(samples)
         for first in range(0, samples, AT_A_TIME):
             numbers = range(first, min(first + AT_A_TIME, samples))

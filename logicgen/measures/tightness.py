@@ -6,12 +6,15 @@ average. Source: Du, Torroba Hennigen, Pimentel, Meister, Eisner, Cotterell, A M
 Characterization of Tight Language Models (ACL 2023): bounded features give bounded logits, in
 Transformers and in recurrent networks. Here p is computed from the weights.
 
-Features h of both networks are the output of a layer normalization with gain g and bias b: h =
-g * n + b, where n has sum 0 and norm at most sqrt(width). So a difference of logits, (r_v - r_end)
-. h, is at most sqrt(width) |c(g * (r_v - r_end))| + (r_v - r_end) . b, where c subtracts the mean.
-P(<end>) is at least 1 / (1 + the sum over v of exp of this bound). A continuous cache gives tokens
-that occurred a share of the probability, a sigmoid of s . h + a. Then the sum is multiplied by 1 +
-exp(s . h + a), and the products with exp are bounded in the same way.
+Let h be the features from which a network computes its logits, and r_v the output row of token v.
+In both kinds of networks, h is the output of a layer normalization with gain g and bias b: h = g *
+n + b, where n has sum 0 and norm at most sqrt(width). So a difference of logits, (r_v - r_end) . h,
+is at most sqrt(width) |c(g * (r_v - r_end))| + (r_v - r_end) . b, where c subtracts the mean.
+P(<end>) is at least 1 / (1 + the sum of exp of this bound over all other tokens v).
+
+A continuous cache gives a share of the probability to tokens that occurred before. The share is a
+sigmoid of s . h + a, with weights s and bias a. Then the sum is multiplied by 1 + exp(s . h + a),
+and the products with exp are bounded in the same way.
 
 The bounds hold for the function that the weights define, for texts of any length without `<end>`.
 They do not hold for decoding that excludes improbable tokens.
@@ -35,19 +38,19 @@ from logicgen.model.sequences import corpus_sequences
 from logicgen.nn.language_model import CausalLM
 from logicgen.tokens import NOTHING, Tokens
 
-# Most numbers in a tensor (sequences, tokens, tokens or width).
+# The most numbers in a tensor. It limits the size of batches.
 AT_A_TIME = 2**24
 
 
 @dataclass(frozen=True)
 class ModelTightness:
-    """Whether a model is tight, the reason, and a bound of the probability of `<end>`."""
+    """The tightness of a model, the reason for it, and a bound of the probability of `<end>`."""
 
     is_tight: bool
     reason: str  # one line
-    # Natural logarithm of a lower bound of P(<end>) after any text; -inf without a positive bound
+    # Natural logarithm of a lower bound of P(<end>) after any text; -inf if no bound is known
     log_least: float = -math.inf
-    # Upper bound of the mean number of tokens after any text, with the `<end>`
+    # Upper bound of the mean number of tokens that follow any text, `<end>` included
     mean_length: float = math.inf
 
 
@@ -56,7 +59,7 @@ class LeastEnd:
     """The place in a corpus with the least probability of `<end>`."""
 
     log_probability: float  # natural logarithm
-    sequence: int
+    sequence: int  # index of the sequence
     position: int  # number of tokens before this place
     sequences: int  # number of sequences read
 
@@ -64,8 +67,9 @@ class LeastEnd:
 def tightness(model: LanguageModel, seeds: Sequence[int] = (0,)) -> ModelTightness:
     """Return whether a model is tight, with a lower bound of P(<end>) after any text.
 
-    seeds: determine random rows. The bound holds for all these draws. For models with trained rows,
-    it holds for all draws. The bound of n-grams is their exact minimum.
+    seeds: seeds of random embedding rows. The bound holds for the rows of these seeds. For trained
+        rows, it holds however the model assigns them to tokens. For n-grams, the bound is the exact
+        minimum.
     Raises LogicgenError for other kinds of models.
     """
     match model:
@@ -97,10 +101,10 @@ def _reciprocal(log: float) -> float:
 
 @torch.no_grad()
 def neural_log_least(network: CausalLM, seeds: Sequence[int]) -> Tensor:
-    """Return logarithms of lower bounds of P(<end>), for each possible draw of rows.
+    """Return the logarithm of a lower bound of P(<end>) for each possible set of embedding rows.
 
-    If rows are random, each seed has a bound. If rows are trained and shuffled, each row that
-    `<end>` can get has a bound. In other models there is a single bound.
+    If rows are random, each seed has a bound. If trained rows are assigned to tokens at random,
+    each row that `<end>` can get has a bound. In other models there is a single bound.
     """
     rows = network.rows
     if rows.method == "lexinvariant":
@@ -112,15 +116,19 @@ def neural_log_least(network: CausalLM, seeds: Sequence[int]) -> Tensor:
 
 
 def _log_least(network: CausalLM, matrix: Tensor, ends: Sequence[int]) -> Tensor:
-    """Return bounds (len(ends),). ends: numbers of rows (R, width) that `<end>` can have."""
+    """Return logarithms of lower bounds of P(<end>), (number of ends,).
+
+    matrix: the embedding rows, (number of rows, width).
+    ends: indices of the rows that `<end>` can have.
+    """
     matrix = matrix.double()
     at_a_time = max(1, AT_A_TIME // matrix.numel())
     found = []
     for first in range(0, len(ends), at_a_time):
         end = matrix[list(ends[first : first + at_a_time])]
-        directions = matrix - end[:, None]  # (ends, R, width)
+        directions = matrix - end[:, None]  # (ends, rows, width)
         largest = _largest(network, directions)
-        if network.cache is not None:  # the sum of exp is multiplied by 1 + exp(s . h + a)
+        if network.cache is not None:  # it multiplies the sum by 1 + exp(s . h + a)
             share = network.cache.share
             both = _largest(network, directions + share.weight.double()) + share.bias.double()
             largest = torch.cat([largest, both], -1)
@@ -129,7 +137,10 @@ def _log_least(network: CausalLM, matrix: Tensor, ends: Sequence[int]) -> Tensor
 
 
 def _largest(network: CausalLM, direction: Tensor) -> Tensor:
-    """Return bounds (...) of the products of features with directions (..., width)."""
+    """Return an upper bound of the product of any features with each direction, (...).
+
+    direction: vectors, (..., width).
+    """
     norm, direction = network.network.norm, direction.double()
     turned = direction * norm.weight.double()
     centred = turned - turned.mean(-1, keepdim=True)
@@ -144,29 +155,31 @@ def ngram_least(network: NGram) -> float:
     lower = torch.tensor([1 / network.tokens], dtype=torch.float64)
     least = 1.0
     for n in range(1, network.order + 1):
-        counts = network.get_buffer(f"counts_{n}").cpu()  # (contexts, V)
+        counts = network.get_buffer(f"counts_{n}").cpu()  # (contexts, vocabulary)
         different = (counts > 0).sum(1).double()
         total = counts.sum(1) + different
-        # A context without its first token has the last digits of the context's number.
+        # The tokens of a context are the digits of its number. Without its first token, a context
+        # keeps the last digits. So the probabilities of shorter contexts repeat.
         shorter = lower.repeat(len(counts) // len(lower))
         mixed = (counts[:, Tokens.end] + different * shorter) / total.clamp(min=1)
         lower = torch.where(total > 0, mixed, shorter)
-        if n > 1 or network.order == 1:  # every text has a first token
+        if n > 1 or network.order == 1:  # no text is without a token
             least = min(least, float(lower.min()))
     return least
 
 
 def _of_text_ngram(model: TextNGramModel) -> ModelTightness:
-    """Return whether a model that counts in the text itself is tight.
+    """Return whether a model that counts the n-grams of the text read so far is tight.
 
     Let a text repeat one token t times. N-grams with `fitted` smoothing give all other tokens
     together a probability that falls as t^-n. For n > 1 the sum over t is finite, so the same token
-    follows for ever with positive probability. For n = 1 the sum is infinite in any text.
+    follows for ever with positive probability. For n = 1 the sum is infinite in any text, so the
+    model is tight.
 
     An escape of `ppm` from a context that occurred c times has probability at least 1 / 2c, and the
     sum over c is infinite. So a context that occurs infinitely often would have infinitely many
     escapes (Borel, Cantelli, Lévy). But each escape leads to a token that is new in this context,
-    and the number of tokens is finite.
+    and the number of tokens is finite. So the model is tight.
     """
     order, smoothing = model.network.order, model.network.smoothing
     if smoothing == "ppm":
@@ -191,8 +204,10 @@ def least_end(
 ) -> LeastEnd:
     """Return the place with the least probability of `<end>` in up to `limit` sequences of a split.
 
-    Sequence i has the random rows of seed i. context: tokens of a sequence; by default as in
-    training. Raises LogicgenError if the model has other tokens than the corpus.
+    context: number of tokens of a sequence; by default as in training.
+
+    Sequence i is read with the random embedding rows of seed i. Raises LogicgenError if the model
+    has other tokens than the corpus.
     """
     model.check_same_tokens(corpus, called)
     tokens, _ = corpus_sequences(corpus, split).spread(limit, context or model.context)
@@ -219,11 +234,11 @@ def tightness_lines(
 ) -> list[str]:
     """Return printed lines: whether a model is tight, and bounds of the probability of `<end>`.
 
-    corpus: if given, a line contains the least probability in its split.
+    corpus: if given, a line contains the least probability of `<end>` in a split of this corpus.
     """
     found = tightness(model, range(limit))
     lines = [f"{'tight' if found.is_tight else 'not tight'}: {found.reason}"]
-    # Random rows have no common bound; the bound holds for the draws with these seeds.
+    # No bound holds for all random embedding rows. This bound holds for the rows of these seeds.
     of_draws = f" (in {limit:,} draws of rows)" if model.random and model.any_tokens else ""
     if found.log_least > -math.inf:
         least_ever = power_of_ten(found.log_least)

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class VerifiedSearch:
-    """Settings of verified decoding: the plain prediction, then samples, up to `draws` answers.
+    """Settings of verified decoding.
 
-    All answers are different, so that the solver judges each answer once.
+    Verified decoding tries the model's prediction first, and then random samples of different
+    answers. It ends when the solver accepts an answer, or after `draws` answers.
     """
 
     draws: int
@@ -36,7 +37,11 @@ class VerifiedSearch:
 
 
 class Outcome(NamedTuple):
-    """The first accepted answer; without an accepted answer, the plain prediction and `draws`."""
+    """The result of verified decoding for one problem.
+
+    It contains the first accepted answer, its verdict, and the number of answers tried. If no
+    answer was accepted, it contains the model's prediction, its verdict, and the limit of draws.
+    """
 
     prediction: str
     verdict: str
@@ -50,12 +55,14 @@ def draw_until_accepted(
     others: Callable[[np.ndarray], list[list[str]]],
     judge: Callable[[np.ndarray, list[str]], list[str]],
 ) -> list[Outcome]:
-    """Return the outcome for each row of plain predictions and verdicts.
+    """Try other answers where a prediction was rejected; return the outcome of each problem.
 
-    others: a function from rows with rejected predictions to other answers for each row, in order.
-    judge: a function from rows and answers to verdicts.
+    predictions, verdicts: the model's prediction for each problem, and its verdict.
+    draws: most answers to try for a problem, with the prediction.
+    others: a function from indices of problems to lists of other answers, in the order of trial.
+    judge: a function from indices of problems and an answer to each, to verdicts.
 
-    An answer is accepted if it is right. The verdict `unknown` is not accepted.
+    An answer is accepted if its verdict is `exact` or `correct`.
     """
     outcomes = [
         Outcome(prediction, verdict, 1 if Verdict(verdict).is_right else draws)
