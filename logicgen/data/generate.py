@@ -77,6 +77,9 @@ def generate(
             try:
                 run.make(workers)
                 break
+            except KeyboardInterrupt:  # the pool has killed its workers
+                run.files.remove_unfinished()
+                raise
             except LostError as error:  # somebody has deleted files meanwhile
                 if last:
                     raise LogicgenError(

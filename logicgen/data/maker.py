@@ -42,7 +42,7 @@ from logicgen.data.unique import (
     sum_of_keys,
 )
 from logicgen.errors import LogicgenError, reading
-from logicgen.files import own_part_path, sha256, write_atomically
+from logicgen.files import is_part, own_part_path, sha256, write_atomically
 from logicgen.tasks.problems import Drawer
 
 FOLDER = ".making"
@@ -145,6 +145,11 @@ class WorkFiles:
         """Remove the work files of a round whose shards have been written."""
         for path in self.folder.glob(f"{one.stem}-*-*"):
             path.unlink()
+
+    def remove_unfinished(self) -> None:
+        """Remove the temporary files of workers that were killed."""
+        for path in filter(is_part, self.folder.rglob("*")):
+            path.unlink(missing_ok=True)
 
     def clear(self) -> None:
         """Remove the folder with all work files."""

@@ -119,6 +119,24 @@ def test_it_does_not_depend_on_parts_buckets_and_records(here, tmp_path):
     assert shard_size(10**8) == 10_000
 
 
+def test_ctrl_c_leaves_no_file_of_a_killed_worker(here, tmp_path):
+    class Killed(InThisProcess):
+        """The worker dies in the middle of a file when the second item is asked for."""
+
+        def map(self, items):
+            yield next(iter(super().map(items)))
+            part = WorkFiles(tmp_path / "d").part("train/00001.arrow")
+            part.parent.mkdir(parents=True, exist_ok=True)
+            part.touch()
+            raise KeyboardInterrupt
+
+    here.setattr("logicgen.data.generate.open_pool", Killed)
+    with pytest.raises(KeyboardInterrupt):
+        make(tmp_path / "d", SCARCE)
+    assert not list((tmp_path / "d").rglob("*.part"))
+    assert list((tmp_path / "d").rglob("*.arrow"))  # what is whole is kept
+
+
 @pytest.mark.parametrize("harm", ["none", "lost", "cut", "changed", "shard"])
 def test_stopped_after_each_step_it_goes_on_to_the_same_bytes(here, tmp_path, harm):
     """Also where a power cut has left work files in pieces, or somebody has deleted some."""
