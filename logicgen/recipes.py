@@ -162,10 +162,11 @@ def _first_problem(model: type[BaseModel], error: ValidationError, table: str) -
 
 
 def _tables(model: type[BaseModel], place: list[str]) -> list[type[BaseModel]]:
-    """Return the pydantic classes that the table at a place can have.
+    """Return the pydantic classes that may describe a table of a file.
 
-    place: keys from the outermost table to this table. Keys of dicts and indices of lists have no
-        class and are skipped.
+    model: the class of the outermost table.
+    place: the keys and list indices that lead from the outermost table to this table. An index, or
+        a key that the user chose (of a dict), is not a field of a class: it keeps the class.
     """
     models = [model]
     for name in place:

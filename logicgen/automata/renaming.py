@@ -171,9 +171,13 @@ class ForwardStates:
         self.state[:count] = self.target[place]
 
     def rescale(self, scale: np.ndarray) -> np.ndarray:
-        """Add the logarithm of each weight to `scale` (m, P), in place, and set the weight to 1.
+        """Add the logarithm of each weight to `scale`, in place, and set the weight to 1.
 
-        A weight of 0 remains 0. Returns (m,) bool, all false, since one weight cannot underflow.
+        A weight of 0 remains 0.
+
+        scale: (m, P), for m strings and P partial permutations.
+
+        Returns (m,) bool, as in `ForwardVectors`: all false, as a single weight cannot underflow.
         """
         scale += np.log(self.weight)
         self.weight[:] = self.weight > 0

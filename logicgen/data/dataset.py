@@ -271,7 +271,10 @@ class Dataset(DataFolder[DataRecipe]):
         return EncodedSplit.joined(parts, self.vocabulary)
 
     def _some(self, split: str) -> Iterator[pa.Table]:
-        """Yield the rows of a split in pieces, because an Arrow array holds less than 2 GiB."""
+        """Yield the rows of a split in several tables.
+
+        The texts of a whole split may exceed 2 GiB, the limit of an Arrow array.
+        """
         if self._last is None or self._last[0] != split:
             yield from (self._rows(shard, COLUMNS) for shard in self.split(split)["shards"])
         else:

@@ -89,7 +89,7 @@ def capacity(recipe: DataRecipe, source: Source, cell: Cell) -> float:
     return sum(count * _perm(letters, k) for k, count in counts.items())
 
 
-# Consecutive cells have the same number of symbols, and need the same numbers of permutations.
+# Consecutive cells have the same number of symbols, so `math.perm` gets the same arguments again.
 _perm = lru_cache(maxsize=1 << 12)(math.perm)
 
 

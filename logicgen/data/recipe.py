@@ -133,7 +133,10 @@ class _Ranges(Table):
         return Cell(symbols, first, min(self.step, longest + 1 - first))
 
     def check_cells(self) -> int:
-        """Return the number of cells by symbols and length. ValueError: above `MOST_CELLS`."""
+        """Count the cells: the pairs of a number of symbols and a length in these ranges.
+
+        Raises ValueError if there are more than `MOST_CELLS` cells.
+        """
         (least, most), (shortest, longest) = self.symbols, self.length
         cells = (most - least + 1) * len(range(shortest, longest + 1, self.step))
         if cells > MOST_CELLS:

@@ -139,7 +139,11 @@ def read_table(
 def _check_header(
     file: pq.ParquetFile, schema: pa.Schema, optional: Collection[str], most: int
 ) -> list[str]:
-    """Return the names of the columns. ValueError: other columns, or too much memory."""
+    """Check the columns of a file and the size of its rows in memory; return the column names.
+
+    Raises ValueError if the columns differ from `schema`, or if the rows would take more than
+    `most` bytes. Columns in `optional` may be missing.
+    """
     there = file.schema_arrow
     wanted = [name for name in schema.names if name in there.names or name not in optional]
     same = there.names == wanted and all(

@@ -89,7 +89,8 @@ class Store:
         return True
 
     def _create(self, path: str, content: bytes) -> None:
-        if self.protocol in LOCAL:  # fsspec would need two operations
+        # On a local disk, fsspec cannot test for the file and create it in one operation.
+        if self.protocol in LOCAL:
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path, "xb") as file:
                 file.write(content)

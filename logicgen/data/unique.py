@@ -1,8 +1,12 @@
-"""Distinct problems: which slot keeps a problem that several slots have drawn.
+"""Remove repeated problems: if several examples have the same problem, only the first keeps it.
 
-The cells are divided into parts, and problems of different parts are different. So processes settle
-the parts independently, each with only the keys of its part in memory. Keys are sorted numbers of
-eight bytes each, not Python objects.
+A slot is the place of an example in its split. Slots are filled independently, so several slots may
+draw the same problem. Then the earliest slot keeps the problem, and the other slots draw again.
+
+A cell is the problems of one number of symbols and one range of lengths. The cells are divided into
+parts so that no problem belongs to two parts. So several processes can work at the same time, each
+on one part. A process has only the keys of its part in memory. A key is a number of eight bytes
+that identifies a problem.
 """
 
 from __future__ import annotations

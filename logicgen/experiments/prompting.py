@@ -22,7 +22,12 @@ SETS = {"two": ("big cat", "small dog"), "three": ("big cat", "big dog", "small 
 
 
 class PromptingSettings(ExperimentSettings):
-    """Keys of a study of this experiment; `generations`: draws of the first student."""
+    """Keys of a study of this experiment.
+
+    Attributes:
+        students: the number of models (grammars) that learn from the sentences.
+        generations: the number of random sentences that the first of these models generates.
+    """
 
     students: Count
     generations: Count

@@ -176,7 +176,7 @@ def covariance(settings: Any, data: Dataset, subject: Subject) -> Json:
     return {"covariance": write_covariance(renamed, folder)}
 
 
-# Columns and figures of points
+# Columns and figures of the points (combinations of settings) of a study
 
 
 def _columns(point: Findings, several: bool) -> dict[str, str]:

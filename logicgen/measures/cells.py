@@ -50,7 +50,11 @@ class CovarianceTable(BaseModel):
 
 
 class Cells(Measure):
-    """The share of right answers by cell, and the alpha-covariance of answers."""
+    """A measure: the share of right answers in each cell, and optionally the alpha-covariance.
+
+    A cell is one number of symbols and one length. Alpha-covariance is the degree to which renaming
+    the symbols of a problem only renames the model's answer.
+    """
 
     name = "cells"
     of = ("problems",)
@@ -152,7 +156,7 @@ def goal(score: Score) -> tuple[float, bool]:
     return score.accuracy[0], False
 
 
-# Answers of a point
+# Answers at a point, which is a combination of settings of a study
 
 
 def _scores_of(found: Json) -> Scores:

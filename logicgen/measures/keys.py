@@ -155,7 +155,7 @@ class ProbedRow:
 
     tokens: np.ndarray  # (T,), the cipher
     plain: np.ndarray  # (T,), the plain text
-    staying: int  # no key changes ids below this number (`<end>`, in texts also `<other>`)
+    staying: int  # cipher keys do not change ids below this number: `<end>`, in texts `<other>`
     probabilities: np.ndarray  # (T, V), of each plain symbol at each position
 
     @property

@@ -243,7 +243,7 @@ def _trained(run: StudyRun) -> Json:
 
 
 def differing(points: list[Findings]) -> list[str]:
-    """Return the axes of the study on which the choices of the points differ."""
+    """Return the names of the settings (axes) of a study in which these points differ."""
     return [axis for axis in points[0].choices if len({each.choices[axis] for each in points}) > 1]
 
 

@@ -1,26 +1,31 @@
 """The inductive Transformer: a network that computes the exact marginals of a small grammar.
 
-Source: Vigoda, Rochais, "Inductive Transformers" (2023). Equations have the paper's numbers, and
-sections B to D of its appendix describe the factors. P layers of Z units explain a sentence of P
-words. In each layer one unit (a hidden state, like a nonterminal) is on: z'. It emits a word (x,
-drawn from pi_T) AND switches on a unit of the layer below (y, drawn from pi_Z).
-`productions/grammar.py` is the same model as plain data.
+A sentence of P words is explained by P layers of Z units. A unit is a hidden state, like a
+nonterminal of a grammar. In each layer exactly one unit is on. This unit emits a word AND switches
+on a unit of the next layer below. `productions/grammar.py` is the same model as plain data.
 
 The network is sum-product message passing in a factor graph. The encoder passes messages from the
 last layer up: the information in the words about the units. The decoder passes messages from the
 first layer down: the information in the units about the words. Every factor sums over all states of
-its variables (equation 2). The graph (the paper's figure 1) is a tree, so the beliefs at the end
-are the exact marginals.
+its variables (equation 2). The graph is a tree, so the beliefs at the end are the exact marginals.
 
-Messages are natural logarithms of weights. A layer has Z Bernoulli variables, and exactly one is
-on. A message about them has Z numbers: number i is the weight of unit i being on, where units that
-are off have weight 1. A message about a categorical variable with Z values has the same Z numbers,
-so conversions between the two change no number. A probability of 0 is -inf, and never leads to nan.
+The variables of a layer:
+
+    z'   the unit that is on
+    x    the same unit, as the variable that emits a word t with probability W_{t,x} (factor pi_T)
+    y    the same unit, as the variable that switches on a unit v of the layer below with
+         probability W_{v,y} (factor pi_Z)
+
+A message about z', x or y has Z numbers. Number i is the natural logarithm of the weight of "unit i
+is on and the other units are off". The paper writes such a variable in two ways: as Z Bernoulli
+variables, or as one categorical variable with Z values. Both have the same messages. The logarithm
+of a probability of 0 is -inf, and never leads to nan.
 
 Shapes: S students (independent models of the same size, computed side by side), B sentences,
-P positions and layers, Z units, T words. W_{t,x}
-is the probability that unit x emits word t, and W_{v,y} that unit y switches on unit v of the layer
-below. Each column is a distribution.
+P positions and layers, Z units, T words. Each column of W is a distribution.
+
+Source: Vigoda, Rochais, "Inductive Transformers" (2023). Equations and appendices have the paper's
+numbers. Its figure 1 shows the graph, and its appendices B to D describe the factors.
 """
 
 from __future__ import annotations

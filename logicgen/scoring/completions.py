@@ -291,7 +291,11 @@ class _Translator(lark.Transformer[Any, Any]):
     """Translates a derivation of `completion.lark` to the notation of the task."""
 
     def answers(self, children: list[str | lark.Token]) -> list[str]:
-        """Return the answers. Raises NoAnswerError if the phrases around them contradict them."""
+        """Return the answers of a completion.
+
+        Raises NoAnswerError if the text around an answer contradicts the answer, for example
+        if it calls the formula satisfiable and the answer is `unsat`.
+        """
         claims = {child.type for child in children if isinstance(child, lark.Token)}
         answers = [str(child) for child in children if not isinstance(child, lark.Token)]
         none = "unsat" in answers

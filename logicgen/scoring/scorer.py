@@ -244,8 +244,10 @@ def _judging(task: str, mode: Mode) -> Callable[[Item], Any]:
     If a problem does not parse, the function returns the error.
     """
     chosen = load_task(task)
-    read = lru_cache(256)(chosen.read_problem)  # a trainer scores several completions per problem
-    # These calls make the grammars and solvers before the first item comes.
+    # A trainer scores several completions of a problem; parse the problem only once.
+    read = lru_cache(256)(chosen.read_problem)
+
+    # Build the grammars and the solvers now, before the first item comes.
     for completion in ("<answer>unsat</answer>", "<answer>(</answer>", "<answer>{a}</answer>"):
         with suppress(LogicgenError):
             judge(chosen, chosen.read_problem("a"), completion, mode)

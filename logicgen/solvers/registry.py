@@ -158,7 +158,7 @@ def _serving(name: str, logic: str) -> Callable[[Question], Any]:
                 return _plain(plugin.solve(problem), WITNESS[logic])
             return Verdict(plugin.check(problem, answer))
         except MemoryError:
-            raise  # the worker reports it
+            raise  # the worker process reports that memory is exhausted
         except BaseException as error:  # includes exceptions that end a process
             return Failure(in_words(error))
 

@@ -13,7 +13,7 @@ class Verdict(StrEnum):
     EXACT = "exact"  # correct, and equal to the stored answer
     CORRECT = "correct"
     INCORRECT = "incorrect"
-    INVALID = "invalid"  # does not parse, or cannot be satisfied
+    INVALID = "invalid"  # the answer does not parse, or nothing can satisfy it
     UNKNOWN = "unknown"  # a limit was reached
 
     @property

@@ -1,8 +1,8 @@
 """LTL by Spot, if its Python bindings are installed (version 2.10 or newer).
 
-A witness is an accepting run of Spot's translation, simplified by Spot. So a recipe can request
-data like the training data in the literature. Spot gets the symbols as `p0`, `p1`, ... in order of
-first occurrence.
+Spot translates a formula to an automaton. The witness is an accepting run of this automaton, and
+Spot simplifies it. Data sets of the literature have such witnesses, so a recipe that selects this
+solver makes similar data. Spot gets the symbols as `p0`, `p1`, ... in order of first occurrence.
 """
 
 from __future__ import annotations

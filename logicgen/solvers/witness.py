@@ -183,8 +183,10 @@ class TraceShape(NamedTuple):
                     bits = 0
                     start = tested.get((place, symbol))
                     if start is not None:
-                        # The first word flips the literal at every visit of its position, the
-                        # second word at the first visit only, the other words at random visits.
+                        # Test the literal by sample words that violate it. The period is repeated,
+                        # so a word visits the literal's position several times. The first word
+                        # violates the literal at every visit, the second word only at the first
+                        # visit, and the other words at random visits.
                         random = row[number] >> start & ((1 << TRIES) - 4)
                         bits = (random | 1 | 2 * (number == place)) << start
                     column.append(full ^ bits if value else bits)

@@ -26,8 +26,8 @@ from logicgen.tasks.string_task import DeterminedSettings, DeterminedSource, Det
 from logicgen.tasks.task import Cell, Difficulty, Draw, Positive, Wording
 from logicgen.tokens import symbol_name
 
-# Above MANY problems, or MANY_PAIRS pairs in a problem, `count` returns infinity. With two keys
-# alone, 64 pairs can show them in 2^63 orders.
+# `count` returns infinity above MANY problems, or above MANY_PAIRS pairs in a problem. A problem
+# with 64 pairs and only two keys already has 2^63 possible sequences of keys, up to renaming.
 MANY = 10**15
 MANY_PAIRS = 64
 
@@ -145,9 +145,10 @@ class LookupSource(DeterminedSource):
                 yield from ((pairs, keys) for keys in self._different_keys(pairs, most))
 
     def _few(self, keys: int, most: int) -> bool:
-        """Return whether there are few problems with `keys` keys over `most` symbols.
+        """Return whether problems with `keys` different keys over `most` symbols are few.
 
-        This holds for any number of pairs, because keys or values leave almost no choice.
+        They are few, even with many pairs, if the settings leave almost no choice: a single key; or
+        keys that are not repeated, with a single value or a single symbol that can be a value.
         """
         settings = self._settings
         if settings.repeat:

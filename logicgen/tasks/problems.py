@@ -63,13 +63,13 @@ class Example(NamedTuple):
 
 
 class Slot(NamedTuple):
-    """A place for one example."""
+    """The place of an example in its split."""
 
     split: str
     round: int
     number: int  # the number of the slot within its round
     cell: Cell
-    rationed: bool  # whether it only takes problems that are reserved for its split
+    rationed: bool  # whether only problems that are reserved for this split may fill the slot
 
 
 @dataclass
@@ -232,9 +232,10 @@ class Drawer:
                 yield example
 
     def _all(self, cell: Cell) -> Iterator[tuple[Draw, tuple[str, ...] | None]]:
-        """Yield each problem of a cell with None, or once for each choice of its symbols' names.
+        """Yield pairs (problem, names of its symbols) for all problems of a cell.
 
-        Names are chosen here if renamed problems count as different problems.
+        If renamed problems count as different, a problem occurs with every choice of names. Else it
+        occurs once, with None: its names are chosen later.
         """
         if self.alpha or self.rules.names not in RENAMED:
             yield from ((draw, None) for draw in self.source.all(cell))

@@ -118,7 +118,10 @@ class Documents:
 
 
 def _cut(name: str, data: bytes) -> Iterator[Block]:
-    """Yield a text in blocks that end with a line."""
+    """Divide a text into blocks of at least `TEXT_BLOCK` bytes, each of whole lines.
+
+    The last block may be shorter.
+    """
     start = 0
     while start < len(data):
         stop = data.find(b"\n", start + TEXT_BLOCK) + 1 or len(data)
@@ -223,7 +226,8 @@ def _docstrings_of(path: Path) -> list[str]:
         data = path.read_bytes()
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # invalid escapes in the sources, for example
+            # Parsing warns, for example, about invalid escapes in the sources.
+            warnings.simplefilter("ignore")
             tree = ast.parse(data)
     except (SyntaxError, ValueError):  # a template, or another version of Python
         return []
