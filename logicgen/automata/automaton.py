@@ -4,6 +4,8 @@ The weight of a path is the product of an initial weight, the weights of its tra
 final weight. The weight of a string is the sum over all paths that read it. Weights are nonnegative
 real numbers. If the weights of all strings sum to 1, the automaton is a language model. Source:
 Mohri, Weighted Automata Algorithms (Handbook of Weighted Automata, 2009).
+
+In shapes of arrays, n is the number of states and k the number of symbols.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ and raises LogicgenError if the allsum (the sum of the weights of all strings) i
 The divergences compare the next-symbol distributions of two models, such as an automaton and a
 trained model. For S strings of up to L symbols from an alphabet of k symbols, the distributions of
 a model are an array (S, L + 1, k + 1). Its last column is the probability that the string ends.
-Entries after the end of a string are nan.
+Entries after the end of a string are nan. An automaton has n states.
 
 Source: Cortes, Mohri, Rastogi, Riley, On the Computation of the Relative Entropy of Probabilistic
 Automata (IJFCS 2008).

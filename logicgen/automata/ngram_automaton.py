@@ -1,4 +1,6 @@
-"""n-gram models with smoothed counts, and their conversion to automata."""
+"""n-gram models with smoothed counts, and their conversion to automata.
+
+In shapes of arrays, k is the number of symbols."""
 
 from __future__ import annotations
 

@@ -126,7 +126,10 @@ class ForwardVectors:
         return smallest < LEAST
 
     def readout(self, strings: np.ndarray | slice, matrix: np.ndarray) -> np.ndarray:
-        """Multiply the forward vectors of some strings by a matrix (n, r); return (m, P, r)."""
+        """Multiply the forward vectors of m strings by a matrix with r columns, (n, r): (m, P, r).
+
+        P is the number of partial permutations, n the number of states.
+        """
         return np.asarray(self.vectors[strings] @ matrix)
 
 

@@ -1,7 +1,7 @@
 """Sums over all strings: allsum, trimming, normalization, tightness.
 
 The allsum is the sum of the weights of all strings. Normalization makes a weighted automaton
-probabilistic.
+probabilistic. In shapes of arrays, n is the number of states.
 
 The backward weight of a state is the total weight of all paths from the state to the end. The
 backward weights x of all states solve the linear system `x = A x + final`; A is the sum of all

@@ -1,15 +1,16 @@
 """From a recipe to a data set on disk: resumable, with the same bytes for any number of workers.
 
-A slot is a place for one example. A unit is a group of slots, which becomes one shard; a bucket is
-a group of units. A cell is a number of symbols and a range of lengths; a part is a group of cells.
+A slot is the place of an example in its split. A unit is a group of slots, whose examples become
+one shard (file). A bucket is a group of units. A cell is the problems of one number of symbols and
+one range of lengths. A part is a group of cells.
 
 The splits are made in rounds. A round has four steps, and any number of processes share each step:
 
-    draw      a unit: a first example for each of its slots, independently of other units
-    gather    a bucket of units: records of their examples, by part
-    settle    a part of the cells: which slot keeps an example that several slots have drawn, and
-              new examples for the other slots (`unique.py`)
-    finish    a bucket of units: their shards
+    draw      for each unit: draw a first example for each slot, independently of other units
+    gather    for each bucket: write records of the examples, a file for each part
+    settle    for each part: if several slots have the same problem, decide which slot keeps it,
+              and draw new examples for the other slots (`unique.py`)
+    finish    for each bucket: write the shards
 
 At the end each part is checked: its keys are different and match the shards. The first process
 plans the steps (`_Generation`). It keeps the cell of each slot in memory, but no example. Workers
@@ -156,7 +157,11 @@ class _Generation:
             )
 
     def _stage(self, split: str, plans: list[CellPlan], pool: AnyPool) -> None:
-        """Make the shards of some cells: a first round, then more rounds for missing examples."""
+        """Make the shards of some cells of a split.
+
+        Rounds repeat until no example is missing, or no more problems are found. The grid has a
+        single round.
+        """
         whole = self.plans[split]
         everywhere, total = (sum(plan.quota for plan in part) for part in (whole, plans))
         size = shard_size(everywhere)
@@ -212,7 +217,10 @@ class _Generation:
     def _drawn(
         self, one: DrawingRound, pool: AnyPool, say: Callable[[int], None]
     ) -> dict[int, list[int]]:
-        """Draw all units, gather their records; return, by part, the buckets with its records."""
+        """Draw the examples of all shards, and write their records.
+
+        Returns, for each part (group of cells), the buckets (groups of shards) with records of it.
+        """
         drawn = 0
         for found in _each(pool, Maker.draw, ((unit,) for unit in one.units())):
             drawn += found
@@ -227,7 +235,12 @@ class _Generation:
     def _settled(
         self, one: DrawingRound, buckets: dict[int, list[int]], pool: AnyPool
     ) -> list[PartClaims]:
-        """Decide, part by part, which slot keeps which problem; return the results."""
+        """Replace repeated examples, so that no problem occurs twice; return the results.
+
+        Each part (group of cells) is a separate job.
+
+        buckets: for each part, the buckets (groups of shards) with examples of the part.
+        """
         brief = one.outline()
         listed = {self.partition.part(listing.cell) for listing in one.listings}
         steps = (

@@ -1,5 +1,9 @@
 """The steps by which a worker makes a data set; `generate.py` decides their order.
 
+A unit is the examples of one shard, and a bucket is a group of units. A part is a group of cells,
+which are the problems of one number of symbols and one range of lengths. To settle a part is to
+replace its repeated examples, so that no problem occurs twice.
+
 Each step reads work files of earlier steps. Their folder is removed at the end:
 
     train/00012.arrow         examples drawn for unit 12; removed when its shard is written
@@ -57,9 +61,11 @@ class LostError(Exception):
 
 
 class PartClaims(NamedTuple):
-    """The result of deciding which slots of a part keep their problems.
+    """The result of replacing the repeated examples of a part (a group of cells).
 
-    `held` has pairs of a cell's number and its number of examples. `buckets` have changed examples.
+    Attributes:
+        held: pairs of the number of a cell and its number of examples.
+        buckets: the groups of shards in which examples were replaced.
     """
 
     part: int
@@ -110,7 +116,7 @@ class WorkFiles:
         self._write(name, sink.getvalue())
 
     def read_array(self, name: str, kind: np.dtype) -> np.ndarray:
-        """Return an array (N,) with elements of type `kind`."""
+        """Read a one-dimensional array with elements of type `kind`."""
         return np.frombuffer(self._read(name), kind)
 
     def map_array(self, name: str, kind: np.dtype) -> np.ndarray:
@@ -212,7 +218,10 @@ class Maker:
             yield Found(unit.number, place, attempt, number, lost if place == 0 else 0, example)
 
     def gather(self, one: DrawingRound, bucket: int) -> list[int]:
-        """Write the records of a bucket's units, a file for each part; return the parts."""
+        """Write records of the drawn examples in a group of shards, a file for each part.
+
+        A part is a group of cells. Returns the numbers of the parts that have a file.
+        """
         units = (unit for unit in one.units_in(bucket) if unit >= one.first_drawn)
         found = records(self.files.read_table(unit_file(one.split, unit)) for unit in units)
         part_of = np.array(self.partition.parts)[found["cell"]]
@@ -224,12 +233,12 @@ class Maker:
     def settle(
         self, one: DrawingRound, part: int, buckets: Sequence[int], keys: str | None
     ) -> PartClaims:
-        """Decide which slots of a part keep their problems, and draw new problems for the others.
+        """Replace the repeated examples of a part (a group of cells) by new examples.
 
-        Writes the changed examples of each bucket, and the keys of the part.
+        Writes the new examples, and the keys of all problems of the part.
 
-        buckets: the buckets with records of the part.
-        keys: the work file of the part's keys; None if the part has no keys yet.
+        buckets: the groups of shards with examples of the part.
+        keys: the work file with the keys of the part's earlier problems; None if there is no file.
         """
         there = np.empty(0, KEY) if keys is None else self.files.read_array(keys, KEY)
         settling = Settling(self.drawer, self.partition, one, part, there)
@@ -243,9 +252,9 @@ class Maker:
         return PartClaims(part, list(settling.held.items()), changed)
 
     def finish(self, one: DrawingRound, bucket: int, parts: Sequence[int]) -> list[ShardFacts]:
-        """Write the missing shards of a bucket; return the facts of all its shards.
+        """Write the missing shards of a bucket (a group of shards); return facts of all its shards.
 
-        parts: the parts with changes in the bucket.
+        parts: the groups of cells whose examples were replaced in the bucket.
         """
         made: list[ShardFacts] = []
         changes = None
@@ -265,9 +274,10 @@ class Maker:
         return made
 
     def _shard(self, one: DrawingRound, unit: int, table: pa.Table) -> list[ShardFacts]:
-        """Write the shard of a unit if it has any examples; return its facts.
+        """Write a shard if it has any examples; return facts about the shard.
 
-        table: the examples of the unit that settling has changed.
+        unit: the number of the shard.
+        table: new examples that replace drawn examples of the shard.
         """
         name, lost = unit_file(one.split, unit), _given_up(table)
         if unit >= one.first_drawn:

@@ -1,9 +1,11 @@
 """The plan of a data set: the number of examples of each cell, and the slots for them.
 
-The plan depends only on the recipe and the results of earlier rounds, not on interruptions. A slot
-is a place for one example of a cell. The example depends only on the seed, the split, the round,
-the number of the slot, and the attempt. The slots of a round are drawn in units of work. The slots
-of a unit become one shard.
+A cell is the problems of one number of symbols and one range of lengths. A slot is the place of an
+example in its split. The example depends only on the seed, the split, the round, the number of the
+slot, and the number of the attempt. A unit is a group of slots, whose examples become one shard
+(file). A worker fills a unit at a time.
+
+The plan depends only on the recipe and the results of earlier rounds, not on interruptions.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ class CellPlan:
     quota: int  # examples to make
     held_out: bool = False  # training could use the same problems
     held: int = 0  # examples that are made
-    exhausted: bool = False  # no more examples were found
+    exhausted: bool = False  # the last search found fewer examples than it should
 
     @property
     def listed(self) -> bool:
@@ -151,10 +153,7 @@ BUCKET = 32
 
 @dataclass(frozen=True)
 class Unit:
-    """The slots that become one shard.
-
-    The random numbers depend on split, round, number of the slot and seed.
-    """
+    """A group of slots (places of examples) of a split, whose examples become one shard."""
 
     split: str
     number: int  # number of the shard
@@ -165,28 +164,30 @@ class Unit:
     rationed: frozenset[Cell] = field(repr=False)
 
     def slots(self) -> Iterator[Slot]:
-        """Yield the slots."""
+        """Yield the slots of the unit in order."""
         for number, cell in enumerate(self.cells, self.first):
             yield Slot(self.split, self.round, number, cell, cell in self.rationed)
 
 
 @dataclass(frozen=True)
 class Listing:
-    """A cell whose problems are listed instead of drawn, and the places of a unit for them."""
+    """A small cell, whose problems are listed instead of drawn, and the places of its examples."""
 
     unit: int  # number of the shard
-    place: int  # first place in the unit
+    place: int  # place of the first example in the shard
     cell: Cell
     quota: int
 
 
 @dataclass(frozen=True)
 class DrawingRound:
-    """A round of one split: cells whose problems are listed, and slots to draw problems for.
+    """A round of one split: listed problems of small cells, and slots for random problems.
+
+    A slot is the place of an example in its split. A unit is the slots of one shard.
 
     Attributes:
-        number: number of the first shard; the random numbers depend on it. Shards of listed cells
-            come first.
+        number: number of the first shard; the random numbers depend on this number. Shards of
+            listed cells come first.
         cells: cells of the slots, each once.
         shares: number of slots of each cell.
         slots: for each slot, the place of its cell in `cells`, shuffled by the seed.
@@ -231,12 +232,15 @@ class DrawingRound:
         return range(first, min(first + BUCKET, self.end))
 
     def slot(self, unit: int, place: int, cell: Cell) -> Slot:
-        """Return the drawn slot at a place of a unit."""
+        """Return the slot with the number `place` in the shard `unit`.
+
+        cell: the cell of the slot.
+        """
         number = (unit - self.first_drawn) * self.size + place
         return Slot(self.split, self.number, number, cell, cell in self.reserved)
 
     def units(self) -> Iterator[Unit]:
-        """Yield the units to draw."""
+        """Yield the units (groups of slots) whose problems are drawn."""
         for number in range(self.first_drawn, self.end):
             first = (number - self.first_drawn) * self.size
             cells = tuple(self.cells[place] for place in self.slots[first : first + self.size])
@@ -270,7 +274,7 @@ def next_round(
     size: int,
     listings: tuple[Listing, ...] = (),
 ) -> DrawingRound:
-    """Return a further round; `shares` has the number of slots of each cell."""
+    """Return a round with the given number of slots (places of examples) for each cell."""
     slots = shuffled(shares, f"{seed}/{split}/{number}")
     cells, counts = tuple(cell for cell, _ in shares), tuple(count for _, count in shares)
     drawn = listings[-1].unit + 1 if listings else number
@@ -280,10 +284,13 @@ def next_round(
 
 
 def shuffled(shares: Sequence[tuple[Cell, int]], key: str) -> array[int]:
-    """Return the place of the cell of each slot, in a random order that depends on `key`.
+    """Assign cells to the slots (places of examples) of a round in a random order.
 
-    A slot takes one byte, or two or four bytes if there are more cells, because there may be a
-    hundred million slots.
+    shares: cells with their numbers of slots.
+    key: the seed of the random order.
+
+    Returns, for each slot, the index of its cell in `shares`. The array has the smallest possible
+    integers, because a round may have a hundred million slots.
     """
     slots = array("B" if len(shares) <= 1 << 8 else "H" if len(shares) <= 1 << 16 else "I")
     for place, (_, share) in enumerate(shares):

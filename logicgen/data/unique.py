@@ -28,13 +28,18 @@ from logicgen.data.shards import SCHEMA
 from logicgen.tasks import Cell, Task
 from logicgen.tasks.problems import REMAINDERS, Drawer, Example
 
-# A part is planned for each EXAMPLES examples; fewer parts if too few cells can be separated.
+# The number of examples in a part of the cells. Parts are larger if cells cannot be separated.
 EXAMPLES = 250_000
 
 
 @dataclass(frozen=True)
 class Partition:
-    """A division of all cells into parts. `parts` has the number of the part of each cell."""
+    """A division of all cells into parts, such that no problem belongs to two parts.
+
+    Attributes:
+        cells: all cells: the problems of one number of symbols and one range of lengths.
+        parts: the number of the part of each cell.
+    """
 
     cells: tuple[Cell, ...]
     parts: tuple[int, ...]
@@ -50,7 +55,7 @@ class Partition:
 
     @staticmethod
     def of(plans: Iterable[CellPlan], task: Task) -> Partition:
-        """Return a partition of all cells of some plans into parts of about equal size."""
+        """Divide the cells of some plans into parts with about equal numbers of examples."""
         quotas: Counter[Cell] = Counter()
         for plan in plans:
             quotas[plan.cell] += plan.quota
@@ -71,7 +76,7 @@ class Partition:
 
 
 def _kinds(cells: list[Cell], by_symbols: bool) -> dict[Cell, int]:
-    """Return a number for each cell, the same for cells that may contain the same problem.
+    """Number the cells; cells that may contain the same problem get the same number.
 
     by_symbols: whether problems of cells with different numbers of symbols differ. It is false if
         a problem need not show all symbols that it was drawn from.
@@ -153,7 +158,14 @@ def sum_of_keys(keys: np.ndarray) -> int:
 
 
 class Found(NamedTuple):
-    """The example for a place of a unit. `cell` is the number of a cell in `Partition`."""
+    """An example at its place in a shard.
+
+    Attributes:
+        unit: the number of the shard.
+        place: the index of the example in the shard.
+        attempt: the number of the random attempt that gave the example.
+        cell: the number of the example's cell in `Partition`.
+    """
 
     unit: int
     place: int
@@ -183,7 +195,8 @@ def found_table(found: Iterable[Found]) -> pa.Table:
     return pa.table(arrays, schema=FOUND)
 
 
-# The record of an example for settling; `cell` is the number of a cell in `Partition`.
+# The record by which repeated examples are found. It has the key of the problem, and numbers: the
+# shard (unit), the place in the shard, the attempt, and the cell in `Partition`.
 RECORD = np.dtype(
     [("key", "i8"), ("unit", "i4"), ("place", "i4"), ("attempt", "i4"), ("cell", "i4")]
 )
@@ -193,7 +206,7 @@ RECORDS = 100_000
 
 
 def records(tables: Iterable[pa.Table]) -> np.ndarray:
-    """Return the records (N,) of drawn examples, in order of their keys, then of slots."""
+    """Return the records (N,) of N drawn examples, sorted by key, then by place in the split."""
     found = [np.empty(0, RECORD)]
     for table in tables:
         table = table.filter(pc.is_valid(table["key"]))
@@ -205,14 +218,15 @@ def records(tables: Iterable[pa.Table]) -> np.ndarray:
 
 
 class Settling:
-    """The settling of a part of the cells in a round: which slot keeps a problem.
+    """The removal of repeated problems from one part of the cells, in one round.
 
-    If several slots drew the same problem, the earliest slot keeps it. The other slots draw again,
-    in order, until they have new problems. If a slot finds no new problem, its cell is exhausted.
+    A slot is the place of an example in its split. If several slots drew the same problem, the
+    earliest slot keeps the problem. The other slots draw again, in order, until they have new
+    problems. If a slot finds no new problem, its cell is exhausted.
 
     Attributes:
         seen: keys of all examples of the part.
-        held: numbers of examples of the round, by number of the cell.
+        held: for the number of each cell, the number of its examples in this round.
     """
 
     def __init__(
@@ -222,9 +236,9 @@ class Settling:
         self.seen, self.held = KeyTable(keys), Counter[int]()
 
     def changes(self, drawn: Sequence[np.ndarray]) -> Iterator[Found]:
-        """Yield listed examples, then replacements of drawn examples, in order of units.
+        """Yield listed examples, then replacements of drawn examples, in order of their shards.
 
-        drawn: the records of the part; for each bucket, an array in order of keys.
+        drawn: the records of the part, an array sorted by key for each bucket (group of shards).
         """
         for listing in self._one.listings:
             if self._partition.part(listing.cell) == self._part:
@@ -245,7 +259,10 @@ class Settling:
             yield Found(listing.unit, place, 0, cell, self._drawer.given_up - before, None)
 
     def _losers(self, drawn: Sequence[np.ndarray]) -> np.ndarray:
-        """Add new keys; return, in order of slots, the records with the key of an earlier slot."""
+        """Add new keys to `seen`; return the records of repeated problems, in order of the split.
+
+        The first example of a problem is not a repetition.
+        """
         keys, losers = [np.empty(0, np.int64)], [np.empty(0, RECORD)]
         for some in _merged(drawn):
             new = ~self.seen.hold(some["key"])
@@ -271,9 +288,9 @@ class Settling:
 
 
 def _merged(drawn: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
-    """Yield records in order of their keys, then of slots, in pieces.
+    """Merge sorted arrays of records; yield the result, sorted by key, then by place, in pieces.
 
-    drawn: arrays of records, each in order of keys.
+    drawn: arrays of records, each sorted by key.
     """
     ranges = -(
         -sum(map(len, drawn)) // RECORDS

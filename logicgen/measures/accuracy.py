@@ -176,7 +176,7 @@ def covariance(settings: Any, data: Dataset, subject: Subject) -> Json:
     return {"covariance": write_covariance(renamed, folder)}
 
 
-# Columns and figures of the points (combinations of settings) of a study
+# Columns and figures of a study
 
 
 def _columns(point: Findings, several: bool) -> dict[str, str]:
@@ -212,7 +212,7 @@ def _pooled(scores: list[Json], what: str = "accuracy") -> Json:
 
 
 def _shares(measured: list[list[Findings]]) -> dict[str, dict[str, Json]]:
-    """Return the shares of right answers by label of the point, then by measure."""
+    """Return the share of right answers for each combination of settings and each measure."""
     found: dict[str, dict[str, Json]] = {point.label: {} for point in measured[0]}
     for points in measured:
         for point in points:
@@ -224,10 +224,10 @@ def _shares(measured: list[list[Findings]]) -> dict[str, dict[str, Json]]:
 
 
 def _learning(points: list[Findings]) -> dict[str, list[list[tuple[float, float]]]] | None:
-    """Return the learning curves of each point, by its label, with a curve for each training seed.
+    """Return the learning curves of each combination of settings, one for each training seed.
 
-    A curve contains pairs (minutes, share of exact answers). Returns None if a training did not
-    record them.
+    A curve contains pairs (minutes, share of exact answers). Returns None if a training has no
+    record of its exact answers.
     """
     found: dict[str, list[list[tuple[float, float]]]] = {}
     for point in points:
@@ -268,9 +268,9 @@ def curve_points(by: str, seeds: list[list[Json]]) -> list[tuple[float, float, f
 
 
 def draw_shares(points: dict[str, dict[str, dict[str, float]]], title: str) -> Figure:
-    """Draw the right answers of each measure as bars with 95% intervals, in a color per point.
+    """Draw the right answers as bars with 95% intervals: a color per combination of settings.
 
-    points: by label of the point and by measure, the share and its interval.
+    points: for the label of each combination and each measure, the share and its interval.
     """
     measures = list(next(iter(points.values())))
     figure, axes = new_axes(max(6, 1.6 * len(measures) + 2), 4.2, title)
@@ -298,7 +298,8 @@ def draw_shares(points: dict[str, dict[str, dict[str, float]]], title: str) -> F
 def draw_learning(points: dict[str, list[list[tuple[float, float]]]], title: str) -> Figure:
     """Draw the share of exact answers to held-out problems against minutes of training.
 
-    points: by label, the pairs (minutes, share) of each training seed. Each seed is a line.
+    points: for the label of each combination of settings, the pairs (minutes, share) of each
+        training seed. A line is drawn for each seed.
     """
     figure, axes = new_axes(7, 4.2, title)
     for (label, seeds), style in zip(points.items(), line_styles(), strict=False):
@@ -317,7 +318,8 @@ def draw_answers_by(
 ) -> Figure:
     """Draw the share of right answers over the number of symbols, or the length, of problems.
 
-    points: by label, (place, share, low, high) in order, with the 95% interval; a line per label.
+    points: for the label of each line, (place, share, low, high) in order. A place is a number of
+        symbols or a length; low and high are the 95% interval.
     """
     figure, axes = new_axes(7, 4.2, title)
     for (label, line), style in zip(points.items(), line_styles(), strict=False):

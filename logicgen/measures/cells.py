@@ -100,7 +100,10 @@ class Cells(Measure):
         return [{head: cell(point) for head, cell in columns} for point in points]
 
     def rows(self, points: list[Findings]) -> list[list[tuple[int, Json]]]:
-        """Return a row for each part of the problems, over all training seeds of a point."""
+        """Return, for each combination of settings, a row for each part of the problems.
+
+        A row has the scores over all training seeds.
+        """
         firsts = _firsts(points)
         return [
             [(0, line) for line in part_rows(_head(point), scores, firsts[scores.about.task])]
@@ -109,7 +112,10 @@ class Cells(Measure):
         ]
 
     def pictures(self, study: str, measured: list[list[Findings]]) -> list[Picture]:
-        """Return figures of accuracy and of alpha-covariance, each for up to 12 points."""
+        """Return figures of accuracy and of alpha-covariance.
+
+        A figure is left out if it would show more than 12 combinations of settings.
+        """
         (points,) = measured
         pictures = _side_by_side(points) if len(points) <= MOST_NAMED else []
         by_symbols = {
@@ -122,7 +128,7 @@ class Cells(Measure):
         return pictures
 
     def ranking(self, points: list[Findings]) -> Ranking | None:
-        """Return each point's score on all problems, on trained lengths and on other lengths.
+        """Score each combination of settings on all problems, on trained and on other lengths.
 
         If all models fail on longer problems, only the score on trained lengths distinguishes them.
         A part without problems is left out.
@@ -166,13 +172,13 @@ def _scores_of(found: Json) -> Scores:
 
 @lru_cache(maxsize=4096)
 def _scores(point: Findings) -> Scores:
-    """Return a point's answers of all training seeds, as answers of one model."""
+    """Return the answers for one combination of settings, joined over all training seeds."""
     return Scores.joined([_scores_of(found) for found in point.found])
 
 
 @lru_cache(maxsize=4096)
 def point_score(point: Findings) -> Score:
-    """Return the score of all answers of a point."""
+    """Return the score of all answers for one combination of settings."""
     return _scores(point).score()
 
 
@@ -194,7 +200,7 @@ def _covariance_of(point: Findings) -> dict[str, float] | None:
 
 
 def _head(point: Findings) -> dict[str, Any]:
-    """Return the values that all rows of a point in `results.csv` share."""
+    """Return the values that all rows of one combination of settings share in `results.csv`."""
     measured = _covariance_of(point)
     return {
         "seeds": len(point.found),
@@ -206,9 +212,10 @@ def _head(point: Findings) -> dict[str, Any]:
 
 
 def _firsts(points: list[Findings]) -> dict[str, About]:
-    """Return the description of each task's first point, by task.
+    """Return, for each task, the description of the first combination of settings with this task.
 
-    Its training region defines the parts of the problems for all points of the task.
+    The training region in this description defines the parts of the problems, such as "trained
+    lengths", for all combinations with this task.
     """
     abouts = [_scores(point).about for point in reversed(points)]
     return {about.task: about for about in abouts}
@@ -217,7 +224,7 @@ def _firsts(points: list[Findings]) -> dict[str, About]:
 # Columns
 
 Columns = list[tuple[str, Callable[[Findings], str]]]
-"""Each column of the table: its head, and a function that returns the text for a point."""
+"""Columns of the table: a head, and a function from a combination of settings to its text."""
 
 
 def _part_columns(points: list[Findings]) -> Columns:
@@ -235,7 +242,7 @@ def _part_columns(points: list[Findings]) -> Columns:
 
 
 def _score_columns(points: list[Findings]) -> Columns:
-    """Return the columns of other scores, if the points have them."""
+    """Return the columns of exact match, edit distance and other scores that were measured."""
 
     def of(key: str, point: Findings) -> str:
         score = point_score(point).flat()
@@ -275,7 +282,7 @@ def _edit_distance(point: Findings) -> str:
 
 
 def _side_by_side(points: list[Findings]) -> list[Picture]:
-    """Return the figures of each task, with a panel or a line for each point."""
+    """Return the figures of each task, with a panel or a line for each combination of settings."""
     tasks = list(dict.fromkeys(_scores(point).about.task for point in points))
     return [
         (f"{name}-{task}" if len(tasks) > 1 else name, called, figure)
@@ -287,9 +294,9 @@ def _side_by_side(points: list[Findings]) -> list[Picture]:
 
 
 def draw_covariance(points: dict[str, dict[str, float]], title: str) -> Figure:
-    """Draw the mean alpha-covariance by number of symbols, with a line per point.
+    """Draw the mean alpha-covariance by number of symbols: a line per combination of settings.
 
-    points: by label of the point, the result of `_covariance_of`.
+    points: for the label of each combination, the result of `_covariance_of`.
     """
     figure, axes = new_axes(7, 4.5, title)
     for (label, by_symbols), style in zip(points.items(), line_styles(), strict=False):

@@ -129,7 +129,10 @@ def _last_part(found: Json) -> Json:
 
 
 def _columns(point: Findings, prefix: str) -> dict[str, str]:
-    """Return the cells of a point in the table, by column head: means over training seeds."""
+    """Return the row of one combination of settings in the table: texts by column head.
+
+    Numbers are means over training seeds.
+    """
     parts = [_last_part(each) for each in point.found]
     first = parts[0]
 
@@ -155,10 +158,10 @@ def _columns(point: Findings, prefix: str) -> dict[str, str]:
 
 
 def curve_groups(points: list[Findings]) -> dict[str, list[tuple[str, Curve]]]:
-    """Group points with equal data; return the curves of each group as (label, curve).
+    """Group the combinations of settings by their data; return the curves of each group.
 
-    The key of a group is the choices that its points share. It is empty if there is a single group.
-    A curve is the mean over training seeds.
+    A curve is a pair (label, mean over training seeds). The key of a group is the choices that its
+    combinations share. The key is empty if there is a single group.
     """
     groups: dict[str, list[Findings]] = {}
     for point in points:
@@ -172,7 +175,7 @@ def curve_groups(points: list[Findings]) -> dict[str, list[tuple[str, Curve]]]:
         for point in group:
             label = ", ".join(name for axis, name in point.choices.items() if axis in inside)
             curves.append((label or ", ".join(shared), _mean_curve(point)))
-        # If the points of a group share no choice, a number is the key.
+        # If the combinations of a group share no choice, a number is the key.
         found[("-".join(shared) or f"data {number}") if len(groups) > 1 else ""] = curves
     return found
 

@@ -255,9 +255,9 @@ def draw_occurrences(
 
 
 def draw_windows(points: dict[str, list[dict[str, float]]], title: str) -> Figure:
-    """Draw key precision by window with 95% intervals, with a line per point.
+    """Draw key precision by window with 95% intervals: a line per combination of settings.
 
-    points: the windows by label of the point.
+    points: for the label of each combination, its windows.
     """
     figure, axes = new_axes(7, 4.2, title)
     for (label, windows), style in zip(points.items(), line_styles(), strict=False):

@@ -3,9 +3,9 @@
 The module of a measure has an object `MEASURE` of a subclass of `Measure`. `logicgen study` and
 `logicgen report` find the modules in the list `MEASURES` of `logicgen/measures/__init__.py`.
 
-A study trains models at several points. A point is a choice of an alternative on each axis of the
-study, such as a data set and a model recipe. At each point, a model is trained for each training
-seed.
+A study trains models with several combinations of settings, which are called points. A combination
+has one alternative of each axis of the study, such as a data set and a model recipe. For each
+combination, a model is trained for each training seed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Counted = Callable[[int, int], None]
 Picture = tuple[str, str, "Figure"]
 """A figure with the name of its file, without suffix, and its caption: (name, caption, figure)."""
 
-# A figure has a panel or a line for each point if a study has at most this number of points.
+# If a study has at most MOST_NAMED combinations of settings, a figure shows each of them.
 MOST_NAMED = 12
 
 
@@ -64,7 +64,7 @@ class Subject:
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """The results of a measure at one point of a study.
+    """The results of a measure for one combination of settings of a study.
 
     `seeds`, `runs` and `found` have an entry for each training seed.
     """
@@ -74,26 +74,26 @@ class Findings:
     point: str
     choices: dict[str, str]  # name of the chosen alternative, by axis
     data: str  # the name of the data set
-    data_folder: str  # folder of the data set; points with equal data share it
+    data_folder: str  # folder of the data set
     seeds: list[int]
     runs: Sequence[StudyRun]
     found: list[Json]  # results of `Measure.take`
 
     @property
     def label(self) -> str:
-        """Return the name of the point: its choices, joined by commas."""
+        """Return the name of the combination of settings: its choices, joined by commas."""
         return ", ".join(self.choices.values())
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """Scores that rank the points of a study with more points than a figure can distinguish.
+    """Scores that rank the combinations of settings of a study, if a figure cannot show them all.
 
     Attributes:
         called: name of the score.
-        values: the score of each point.
+        values: the score of each combination.
         of: name of the data.
-        parts: the score of each point on a part of the problems, by the name of the part.
+        parts: for the name of each part of the problems, the score of each combination on the part.
     """
 
     called: str
@@ -139,7 +139,7 @@ class Measure:
         """
         raise LogicgenError(f"{self.name}: a study cannot take this measure")
 
-    # Methods for the points of a study
+    # Methods for the results of a study
 
     def check_found(self, found: Json) -> None:
         """Check the shape of results that were read from a file.
@@ -158,7 +158,7 @@ class Measure:
         return "In brackets: 95% intervals over problems or sequences."
 
     def columns(self, points: list[Findings], prefix: str) -> list[dict[str, str]]:
-        """Return the cells of each point in the Markdown table: texts by column head.
+        """Return a row of the Markdown table for each combination of settings: text by column.
 
         prefix: beginning of column heads that do not contain the name of the measure.
         """
@@ -172,9 +172,10 @@ class Measure:
         return []
 
     def rows(self, points: list[Findings]) -> list[list[tuple[int, Json]]]:
-        """Return each point's rows of `results.csv`, as pairs (index of the training seed, row).
+        """Return the rows of `results.csv` for each combination of settings.
 
-        A row contains an entry of `lines`, the training seed, and facts of the training.
+        A row is a pair (index of the training seed, values by column). The values are an entry of
+        `lines`, the training seed, and facts of the training.
         """
         return [
             [
@@ -191,16 +192,16 @@ class Measure:
     def pictures(self, study: str, measured: list[list[Findings]]) -> list[Picture]:
         """Return the figures of a study.
 
-        measured: the results at each point of the study. A study may take this measure several
-            times, with different settings; then each time has an entry.
+        measured: the results for each combination of settings of the study. If the study takes this
+            measure several times, on other data for example, there is an entry for each time.
         """
         return []
 
     def ranking(self, points: list[Findings]) -> Ranking | None:
-        """Return the scores that rank the points of a large study.
+        """Return scores that rank the combinations of settings of a large study.
 
-        A study is large if it has more than `MOST_NAMED` points. Returns None if the measure has no
-        ranking.
+        A study is large if it has more than `MOST_NAMED` combinations. Returns None if the measure
+        has no ranking.
         """
         return None
 
@@ -248,7 +249,7 @@ def differing(points: list[Findings]) -> list[str]:
 
 
 def labels(points: list[Findings]) -> list[str]:
-    """Return a label for each point of a figure: the choices in which the points differ."""
+    """Return a label for each combination of settings: the choices in which they differ."""
     axes = differing(points)
     return [", ".join(each.choices[axis] for axis in axes or each.choices) for each in points]
 

@@ -1,7 +1,8 @@
 """Bits per token and perplexity of a language model on a corpus, by position.
 
 The position of a token is the number of tokens before it. Position 0 is ignored, because no model
-of logicgen predicts the first token. A model is compared with three references:
+of logicgen predicts the first token. In shapes of arrays, T is the number of tokens of a sequence.
+A model is compared with three references:
 
     best counter               the best n-gram model that counts tokens in the text read so far; a
                                better model has learned something about the language
@@ -153,7 +154,7 @@ class Reading:
     """One sequence: its tokens, and the measures of each token."""
 
     tokens: list[str]  # text of each token, (T,)
-    # numbers of each token, (T,), by the names in `MEASURES`; None if a number is not defined
+    # for each name in `MEASURES`, the T values at the tokens; None if a value is not defined
     measured: dict[str, list[float | None]]
 
 

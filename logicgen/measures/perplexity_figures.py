@@ -25,8 +25,8 @@ IDEAL = "exact lexinvariant model"
 def moving_average(values: np.ndarray, counts: np.ndarray, width: int) -> np.ndarray:
     """Return the moving average of `values`, weighted by `counts`, over `width` positions.
 
-    values: a mean at each position, (T,).
-    counts: the number of tokens at each position, (T,).
+    values: the mean at each position.
+    counts: the number of tokens at each position.
 
     At the borders the average has fewer positions. It is nan at positions without a value.
     """

@@ -4,6 +4,9 @@ The tokens are the tokens of a corpus of sentences (`tasks/grammar_sentences.py`
 `<start>`, then the words. The network predicts one word per layer. `<start>` before the first word
 and `<end>` after the last layer's word are certain. If sentences may have fewer words than layers
 (`network.ends`), `<end>` is a word of the network, which pads short sentences.
+
+Shapes: S students or starts (independent networks, computed side by side), B sentences, P positions
+and layers, Z units (hidden states of a layer), T words.
 """
 
 from __future__ import annotations

@@ -33,6 +33,8 @@ context h of n - 1 tokens in the text read so far, and smooths the counts in one
 
 With both ways of smoothing, `TextNGram` is lexinvariant: if the tokens of a text are renamed, its
 predictions are the same up to this renaming.
+
+Shapes: B texts, T tokens of a text, V different tokens.
 """
 
 from __future__ import annotations
@@ -86,7 +88,7 @@ class NGram(nn.Module):
             )
 
     def _number(self, grams: Tensor) -> Tensor:
-        """Return the number (N,) of each of (N, n) n-grams. Its tokens are the digits in base V."""
+        """Number N n-grams, (N, n) to (N,). The tokens of an n-gram are the digits, in base V."""
         number = grams.new_zeros(len(grams))
         for column in grams.T:
             number = number * self.tokens + column
@@ -183,7 +185,7 @@ class TextNGram(nn.Module):
                     there = some[:, 1:] != NOTHING
                     counts = torch.stack([torch.stack(each) for each in self._of_targets(some)])
                     seen.append(counts[..., 1:][..., there])
-        counts = torch.cat(seen, dim=-1).double()  # (order, 3, N)
+        counts = torch.cat(seen, dim=-1).double()  # (order, 3, predicted tokens)
         raw = torch.zeros(2, self.order, dtype=torch.float64, requires_grad=True)
         optimizer = torch.optim.Adam([raw], FIT_RATE)
         with torch.enable_grad():

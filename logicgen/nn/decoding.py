@@ -282,7 +282,7 @@ class _Beams:
         beams, rows = self.search.beams, log_probabilities.shape[-1]
         candidates = (self.alive[..., None] + log_probabilities).flatten(1)  # (B, K V)
         # Each prefix has one continuation that ends it, so at least half of the candidates go on.
-        scores, place = candidates.topk(min(2 * beams, candidates.shape[1]))  # (B, C)
+        scores, place = candidates.topk(min(2 * beams, candidates.shape[1]))  # (B, candidates)
         parents, tokens = place // rows, place % rows
         prefixes = torch.cat([rows_of(self.tokens, parents), tokens[..., None]], dim=2)
         ended = tokens == self.end

@@ -1,10 +1,9 @@
 """Embeddings for a vocabulary that can grow: one matrix for inputs and outputs.
 
-An embedding makes one matrix (F + symbols, width) for each forward pass. It has a row for each
-fixed token (such as an operator), then a row for each symbol (such as a variable). The Transformer
-uses it for encoder inputs, decoder inputs and the output projection (weight tying). The methods
-differ
-only in the rows of symbols:
+An embedding makes one matrix (F + symbols, width) for each forward pass. The matrix has a row for
+each of F fixed tokens (such as operators), then a row for each symbol (such as a variable). The
+Transformer uses the matrix for encoder inputs, decoder inputs and the output projection (weight
+tying). The methods differ only in the rows of symbols:
 
     method            rows of symbols
     learned           one trained row for each; symbols beyond the maximum get untrained rows
@@ -173,17 +172,22 @@ class Embedding(nn.Module, ABC):
     fixed: nn.Parameter  # the trained rows of the fixed tokens
 
     def fixed_rows(self) -> Tensor:
-        """Return the rows of the fixed tokens, (F, width)."""
+        """Return the rows of the F fixed tokens (all tokens except symbols), (F, width)."""
         return self.fixed
 
     @abstractmethod
     def symbol_rows(self, draws: int, symbols: int, generator: torch.Generator | None) -> Tensor:
-        """Return independent draws of the rows of all symbols, (draws, symbols, width)."""
+        """Return several matrices with a row for each symbol, (draws, symbols, width).
+
+        Random rows are drawn independently for each matrix.
+        """
 
     def matrix(
         self, symbols: int, generator: torch.Generator | None = None, sequences: int | None = None
     ) -> Tensor:
-        """Return all rows, (F + symbols, width).
+        """Return the embedding matrix: rows of F fixed tokens, then of symbols.
+
+        The shape is (F + symbols, width).
 
         generator: a CPU generator for random rows; torch's global generator if not given.
         sequences: if given, return one matrix for each sequence, (sequences, F + symbols, width).

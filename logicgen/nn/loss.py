@@ -152,7 +152,7 @@ class AdaCos(nn.Module):
 
 
 def _of_all_devices(values: Tensor) -> Tensor:
-    """Return the values of all devices that train a model; each device has (N,) values."""
+    """Return the values of all devices that train a model; each device has a vector of N values."""
     found = [torch.empty_like(values) for _ in range(dist.get_world_size())]
     dist.all_gather(found, values)
     return torch.cat(found)

@@ -12,6 +12,9 @@
 A plugin of the group `logicgen.positions` adds a scheme. It is a class with the interface of
 `RelativeBias`, which changes attention scores.
 
+Shapes: B sequences, T tokens of a sequence that are queries, S tokens that are keys (in prefix
+notation, both are the S tokens of a problem), H heads, D = features of a head.
+
 Source: Vaswani et al. 2017 (sinusoidal), Su et al. 2021 (rotary), Raffel et al. 2020 (relative),
 Shiv and Quirk 2019 (tree), Ruoss et al. 2023 (randomized).
 """

@@ -65,7 +65,10 @@ class Rows:
     of: Tensor | None = None
 
     def some(self, numbers: Tensor) -> Rows:
-        """Return the rows of the sequences with these numbers, int64 (N,)."""
+        """Return the rows of some sequences of the batch.
+
+        numbers: the indices of the sequences, a vector of int64.
+        """
         matrix = self.matrix if self.matrix.dim() == 2 else self.matrix[numbers]
         return Rows(matrix, None if self.of is None else self.of[numbers])
 

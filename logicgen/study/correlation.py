@@ -1,4 +1,4 @@
-"""Correlation of each choice of a study with the score, over all points."""
+"""Correlation of each choice of a study with the score, over all combinations of settings."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ PERMUTATIONS = 9_999
 
 @dataclass(frozen=True)
 class Correlation:
-    """Rank correlation of one choice with the score.
+    """Rank correlation of one choice with the score, over the combinations of settings of a study.
 
-    95% of random assignments of the scores to the points stay between -chance and +chance.
+    If the scores are assigned to the combinations at random, 95% of the correlations lie between
+    -chance and +chance.
     """
 
     axis: str
     choice: str | None  # name of an alternative; None if the axis has numbers
-    points: int  # number of points with this choice; all points if the axis has numbers
+    # Number of combinations of settings with this choice; if the axis has numbers, of all
+    # combinations.
+    points: int
     rho: float  # Spearman's rank correlation
     chance: float
     p: float  # share of random assignments at least as far from 0, the actual assignment included
@@ -43,14 +46,18 @@ def spearman(x: Sequence[float], y: Sequence[float]) -> float:
 def correlations(
     choices: list[dict[str, str]], scores: Sequence[float], seed: int = 0
 ) -> list[Correlation]:
-    """Return the correlation of each choice, axis by axis. Axes with a single choice are left out.
+    """Correlate each choice of a study with the score, axis by axis.
 
-    choices: the alternatives' names by axis, of each point. An axis of numbers (`random_width=16`)
-    has one correlation, with the number.
+    choices: for each combination of settings, the name of its choice on each axis.
+    scores: the score of each combination.
+    seed: the seed of the random assignments of scores.
+
+    An axis of numbers (`random_width=16`) has one correlation, with the number. An axis with a
+    single choice has none.
     """
     rng = np.random.default_rng(seed)
     orders = np.argsort(rng.random((PERMUTATIONS, len(scores))), axis=1)
-    shuffled = _standard(rankdata(scores))[orders]  # (permutations, points)
+    shuffled = _standard(rankdata(scores))[orders]  # (permutations, scores)
     found = []
     for axis in choices[0]:
         column = [each[axis] for each in choices]

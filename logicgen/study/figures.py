@@ -22,7 +22,11 @@ BETTER, WORSE, NOTHING, CHANCE = "#0072B2", "#D55E00", "#b8b8b8", "#e8e8e8"
 def draw_choices(
     choices: list[dict[str, str]], scores: list[float], called: str, title: str
 ) -> Figure:
-    """Draw a panel per axis that varies: a box of scores for each choice, a dot for each point."""
+    """Draw a panel for each axis with several choices, with a box of scores for each choice.
+
+    choices: for each combination of settings, the name of its choice on each axis.
+    scores: the score of each combination, drawn as a dot.
+    """
     columns_of = {axis: [each[axis] for each in choices] for axis in choices[0]}
     varied = {axis: chosen for axis, chosen in columns_of.items() if len(set(chosen)) > 1}
     columns = min(3, len(varied))

@@ -172,7 +172,7 @@ def combinations(study: Study) -> list[Combination]:
             f"{study.path}: sample: {study.sample:,} different points are asked for, the axes have"
             f" {total:,}: lower it, or leave it out for all of them"
         )
-    drawn: dict[tuple[int, ...], None] = {}  # a list of all points may be too large
+    drawn: dict[tuple[int, ...], None] = {}  # a list of all combinations may be too large
     rng = np.random.default_rng(study.sample_seed)
     while len(drawn) < study.sample:
         drawn[tuple(rng.integers(sizes).tolist())] = None

@@ -60,7 +60,7 @@ class Evaluation(DecodingKeys):
     split: str = "grid"
     limit: Count | None = None
     embedding_seeds: Count = 1
-    data: Literal["own", "base"] = "own"  # the point's own data, or those of [base]
+    data: Literal["own", "base"] = "own"  # the model's own data, or those of [base]
 
     @property
     def name(self) -> str:
@@ -173,7 +173,7 @@ class Recipes(Table):
 
 
 class Base(Recipes):
-    """The common part of all points. An axis may change it."""
+    """The settings that all trainings of a study start from. An axis may change these settings."""
 
     model: str
     data: str
@@ -189,11 +189,14 @@ class Alternative(Recipes):
 
 
 class _StudyFile(Table):
-    """The keys of the file; each point is trained once with each seed."""
+    """The keys of a study's file.
+
+    A model is trained for each combination of choices on the axes, once with each of `seeds`.
+    """
 
     description: str = ""
     seeds: Annotated[list[Seed], Field(min_length=1)] = Field([0])
-    sample: Count | None = None  # number of random points; default: all points
+    sample: Count | None = None  # number of random combinations; default: all
     sample_seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
     base: Base
     evaluate: Evaluation | None = None
@@ -202,7 +205,7 @@ class _StudyFile(Table):
 
 
 class Study(_StudyFile):
-    """A study recipe. A point has one alternative of each axis."""
+    """A study recipe. A point is a combination of settings, with one alternative of each axis."""
 
     name: str
     path: Path

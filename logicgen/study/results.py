@@ -17,14 +17,14 @@ from logicgen.study.records import Record
 
 TABLE = "results.csv"
 
-# If there are more points than a figure can show, the Markdown table has this number of the best.
+# If a figure cannot show all combinations of settings, the Markdown table has the best MOST_ROWS.
 MOST_ROWS = 20
 
 Cells = tuple[str, list[str], list[list[str]]]
 """A sentence, column heads and rows of a table for people."""
 
 Measured = list[tuple[Measure, list[Findings]]]
-"""Each measure of a study in order, and its findings in each point."""
+"""Each measure of a study in order, and its results for each combination of settings."""
 
 
 def by_point(records: Iterable[Record]) -> dict[str, list[Record]]:
@@ -36,10 +36,13 @@ def by_point(records: Iterable[Record]) -> dict[str, list[Record]]:
 
 
 def study_report(study: Study, records: dict[str, list[Record]], counted: str) -> Report:
-    """Return tables and figures of the points of a study.
+    """Return tables and figures of the results of a study.
 
-    A measure may rank more than 12 points. Then the table has the best points, a box plot shows the
-    scores by choice, and a second table has the correlation of each choice with the score.
+    If there are more than 12 combinations of settings, a measure may rank them. Then the table has
+    the best combinations, a box plot shows the scores by choice, and a second table has the
+    correlation of each choice with the score.
+
+    records: the records of each combination, one for each training seed.
     counted: a sentence with the number of finished trials.
     """
     measured = measured_of(records)
@@ -60,7 +63,7 @@ def study_report(study: Study, records: dict[str, list[Record]], counted: str) -
 
 
 def measured_of(records: dict[str, list[Record]]) -> Measured:
-    """Return the findings of each measure in each point."""
+    """Return each measure of a study with its results for each combination of settings."""
     first = next(iter(records.values()))[0]
     return [
         (find_measure(found["kind"]), [_findings(some, number) for some in records.values()])
@@ -69,7 +72,10 @@ def measured_of(records: dict[str, list[Record]]) -> Measured:
 
 
 def _findings(records: list[Record], number: int) -> Findings:
-    """Return the findings of measure `number` in a point."""
+    """Return the results of measure `number` for one combination of settings.
+
+    records: the records of the combination, one for each training seed.
+    """
     training = records[0].training
     asked = training.measures[number]
     return Findings(
@@ -86,7 +92,7 @@ def _findings(records: list[Record], number: int) -> Findings:
 
 
 def _lines(measured: Measured) -> list[dict[str, Any]]:
-    """Return the lines of `results.csv`: by point, training seed and measure."""
+    """Return the lines of `results.csv`, by combination of settings, training seed and measure."""
     lines = []
     found = [measure.rows(points) for measure, points in measured]
     for place, point in enumerate(measured[0][1]):
@@ -97,7 +103,7 @@ def _lines(measured: Measured) -> list[dict[str, Any]]:
 
 
 def _table(measured: Measured) -> tuple[list[str], list[list[str]]]:
-    """Return column heads and a row for each point, for people."""
+    """Return the heads and the rows of the Markdown table: a row per combination of settings."""
     kinds = [measure.name for measure, _ in measured]
     columns = [
         # The heads of several measures of one kind begin with the name of the measure.
@@ -118,7 +124,7 @@ def _table(measured: Measured) -> tuple[list[str], list[list[str]]]:
 
 
 def _effort(point: Findings) -> dict[str, str]:
-    """Return the last columns: how long a point was trained, and how large its model is."""
+    """Return the last columns of a row of the table: steps, parameters and minutes of training."""
     minutes = float(np.mean([run.minutes for run in point.runs]))
     return {
         "steps": f"{max(run.steps for run in point.runs):,}",
@@ -130,7 +136,11 @@ def _effort(point: Findings) -> dict[str, str]:
 def _ranked(
     study: Study, choices: list[dict[str, str]], table: Cells, ranking: Ranking
 ) -> tuple[list[Cells], list[Picture]]:
-    """Return a table of the best points, and tables and figures of the scores by choice."""
+    """Return a table of the best combinations of settings, and correlations of choices with scores.
+
+    choices: for each combination, the name of its choice on each axis.
+    table: the table of all combinations.
+    """
     says, heads, rows = table
     values, less = ranking.values, ranking.less_is_better
     order = np.argsort(values if less else np.negative(values), kind="stable")[:MOST_ROWS]
@@ -139,7 +149,7 @@ def _ranked(
     title = f"{study.name}: {ranking.of}"
     boxes = draw_choices(choices, values, ranking.called, title)
     pictures: list[Picture] = [("choices", "score by choice", boxes)]
-    # A choice that only one point has is left out: its row contains its score.
+    # Leave out a choice that only one combination has: the row of the combination shows its score.
     related = {
         where: [each for each in correlations(choices, scores) if each.points > 1]
         for where, scores in ranking.parts.items()
@@ -177,7 +187,9 @@ def _correlation_table(
 def beside_choices(
     lines: Iterable[tuple[str, dict[str, str], dict[str, Any]]],
 ) -> list[dict[str, Any]]:
-    """Return rows of a table from (point, choices by axis, values by column).
+    """Return rows of a table, with the choices of a combination of settings before its values.
+
+    lines: (name of the combination, its choices by axis, values by column).
 
     The column of an axis is its name, or `axis.NAME` if a value has a column of that name.
     """

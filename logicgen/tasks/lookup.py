@@ -147,8 +147,8 @@ class LookupSource(DeterminedSource):
     def _few(self, keys: int, most: int) -> bool:
         """Return whether problems with `keys` different keys over `most` symbols are few.
 
-        They are few, even with many pairs, if the settings leave almost no choice: a single key; or
-        keys that are not repeated, with a single value or a single symbol that can be a value.
+        A single key leaves almost no choice, even with many pairs. If keys are not repeated, a
+        single value, or a single symbol that can be a value, also leaves almost no choice.
         """
         settings = self._settings
         if settings.repeat:

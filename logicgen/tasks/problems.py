@@ -1,9 +1,9 @@
 """Random problems with checked answers and names, for data sets and for endless sampling.
 
-A slot is a place of a data set for one example. A `Drawer` fills the slots: it draws a problem for
-a slot until an attempt succeeds. The result of an attempt depends only on the rules, the seed, the
-slot and the number of the attempt. Whether it succeeds also depends on the earlier examples,
-because no two examples may be the same problem.
+A slot is the place of an example in its split. A cell is the problems of one number of symbols and
+one range of lengths. A `Drawer` draws problems for a slot until an attempt succeeds. The result of
+an attempt depends only on the rules, the seed, the slot and the number of the attempt. The attempt
+fails if an earlier example has the same problem.
 
 `ProblemSamples` is an endless sequence of problems. It uses other random seeds than a `Drawer`, and
 draws each problem by its number, without drawing the problems before it.
@@ -26,14 +26,15 @@ from logicgen.solvers import Status, Verdict
 from logicgen.tasks.task import Cell, Draw, Settings, Source, Task, rename, symbols_of
 from logicgen.tokens import symbol_name
 
-# Attempts after which a slot stays empty. `ProblemSamples` gives up after the same number of draws.
+# After this number of attempts, the place of an example stays empty. `ProblemSamples` raises an
+# error after the same number.
 MOST_ATTEMPTS = 1000
 
-# A slot is abandoned after this number of problems that a solver could not decide.
+# If a solver could not decide this number of problems for one place, the place stays empty.
 MOST_GIVEN_UP = 20
 
-# Attempts after which a slot for an unsatisfiable problem accepts a satisfiable problem, because
-# its cell has few unsatisfiable problems.
+# A place for an unsatisfiable problem accepts a satisfiable problem after this number of attempts.
+# There may be few unsatisfiable problems with this number of symbols and this length.
 PATIENCE = 200
 
 # If training problems are scarce, each held-out split may only take problems whose key leaves this
@@ -74,10 +75,12 @@ class Slot(NamedTuple):
 
 @dataclass
 class Drawn:
-    """The examples for a list of slots, and the number of the attempt that gave each example.
+    """The examples for a list of slots (places of examples in a split).
 
-    An example is None if its slot stays empty. given_up: the number of problems that a solver gave
-    up while the slots were filled.
+    Attributes:
+        examples: an example for each slot, or None if the slot stays empty.
+        attempts: the number of the random attempt that gave each example.
+        given_up: the number of problems that a solver could not decide within its limits.
     """
 
     examples: list[Example | None]
@@ -163,7 +166,7 @@ class Drawer:
         self.alpha = rules.alpha
 
     def unit(self, slots: Iterable[Slot]) -> Drawn:
-        """Return examples for a list of slots. No two examples are the same problem."""
+        """Draw an example for each slot. No two examples have the same problem."""
         seen: set[int] = set()
         exhausted: set[Cell] = set()
         drawn = Drawn([], [])
@@ -179,10 +182,13 @@ class Drawer:
         return drawn
 
     def slot(self, slot: Slot, attempt: int, seen: RandomKeys) -> tuple[Example | None, int]:
-        """Fill one slot: return its example and the number of the attempt that gave it.
+        """Draw an example for one slot, the place of an example in its split.
 
-        Attempts are numbered from `attempt` on. The example's key is added to `seen`, which did not
-        contain it. Returns (None, `MOST_ATTEMPTS`) if no attempt succeeds.
+        attempt: the number of the first attempt.
+        seen: keys of earlier problems. The key of the new problem is not in `seen`, and is added.
+
+        Returns the example and the number of the attempt that gave the example. Returns (None,
+        `MOST_ATTEMPTS`) if no attempt succeeds.
         """
         share = self.rules.unsatisfiable
         stem = f"{self.seed}/{slot.split}/{slot.round}/{slot.number}/"
