@@ -1,6 +1,7 @@
 """n-gram models with smoothed counts, and their conversion to automata.
 
-In shapes of arrays, k is the number of symbols."""
+In shapes of arrays, k is the number of symbols.
+"""
 
 from __future__ import annotations
 
