@@ -114,7 +114,7 @@ class ForwardVectors:
     def rescale(self, scale: np.ndarray) -> np.ndarray:
         """Divide each vector by its sum, and add the logarithm of the sum to `scale`, in place.
 
-        scale: (m, P).
+        scale: (m, P), for m strings and P partial permutations.
 
         Returns (m,) bool: whether the entries of some vector of the string differ so much that its
         smallest entry may underflow.

@@ -185,7 +185,7 @@ def _verify_one(
 
 
 def is_dimacs(name: str) -> bool:
-    """Return whether an argument is a DIMACS file: it ends in .cnf, and no formula ends so."""
+    """Return whether an argument is a DIMACS file: a name that ends in .cnf is not a formula."""
     return name.endswith(".cnf")
 
 

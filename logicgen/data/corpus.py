@@ -149,7 +149,7 @@ def make_corpus(
     begin |= {"versions": versions, **made_from}
     of_corpus(source).check(folder, name)
     with Corpus.making(folder, begin) as known:
-        if known is not None:  # another process has made it meanwhile
+        if known is not None:  # another process has made the corpus meanwhile
             return known
         splits = _make_parts(source, folder, progress)
         for file, text in source.files.items():

@@ -71,7 +71,7 @@ def generate(
     stages = planned(recipe, name, progress)
     of_plans(chain.from_iterable(plans for _, plans in stages)).check(folder, name)
     with Dataset.making(folder, begin) as known:
-        if known is not None:  # another process has made it meanwhile
+        if known is not None:  # another process has made the data set meanwhile
             return known
         for last in (False, True):
             run = _Generation(recipe, folder, seed, progress, stages)

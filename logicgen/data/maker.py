@@ -120,12 +120,12 @@ class WorkFiles:
         return np.frombuffer(self._read(name), kind)
 
     def map_array(self, name: str, kind: np.dtype) -> np.ndarray:
-        """Return a memory-mapped array (N,) with elements of type `kind`, N > 0."""
+        """Map a nonempty one-dimensional array with elements of type `kind` into memory."""
         count = len(self._read(name)) // kind.itemsize
         return np.memmap(self.folder / name, kind, "r", shape=(count,))
 
     def write_array(self, name: str, array: np.ndarray) -> None:
-        """Write an array (N,)."""
+        """Write a one-dimensional array."""
         self._write(name, array.tobytes())
 
     def read_json(self, name: str) -> Any:
@@ -211,7 +211,7 @@ class Maker:
 
     def _drawn(self, unit: Unit) -> Iterator[Found]:
         drawn = self.drawer.unit(unit.slots())
-        lost = drawn.given_up  # the count is stored, so that no interruption loses it
+        lost = drawn.given_up  # stored with the first example, to survive interruptions
         slots = zip(unit.cells, drawn.attempts, drawn.examples, strict=True)
         for place, (cell, attempt, example) in enumerate(slots):
             number = self.partition.numbers[cell]

@@ -109,8 +109,8 @@ class _Ranges(Table):
 
     symbols: Symbols
     length: Lengths
-    # Lengths per cell: more than one if the length of a problem cannot be chosen, or if only some
-    # lengths exist.
+    # The number of lengths in a cell (a group of problems with one number of symbols). It is more
+    # than one if the length of a problem cannot be chosen, or if only some lengths exist.
     step: Positive = 1
 
     @property

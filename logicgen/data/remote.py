@@ -181,7 +181,7 @@ class Upload:
         if content is not None and path.is_file() and path.read_bytes() == content:
             copy = _copy_of(self.store, content)
             copy.parent.mkdir(parents=True, exist_ok=True)
-            with suppress(OSError):  # another process has copied them already
+            with suppress(OSError):  # another process has copied the files already
                 os.replace(self.local, copy)
 
     def _send(self, name: str, digest: str) -> None:

@@ -50,7 +50,7 @@ class Store:
         options: dict[str, Any] = {}
         if self.protocol in LOCAL:
             options = {"auto_mkdir": True}
-        elif self.protocol in ("s3", "s3a"):  # once in botocore: this class and s3fs try again
+        elif self.protocol in ("s3", "s3a"):  # no retries in botocore: this class and s3fs retry
             options = {"config_kwargs": {"retries": {"total_max_attempts": 1}}}
         try:
             from fsspec.core import url_to_fs

@@ -59,9 +59,8 @@ class Partition:
         quotas: Counter[Cell] = Counter()
         for plan in plans:
             quotas[plan.cell] += plan.quota
-        shown = (
-            task.symbols_meaning == Task.symbols_meaning
-        )  # whether `symbols` of a cell counts the symbols that occur
+        # Whether the number of symbols of a cell counts the symbols that occur in a problem.
+        shown = task.symbols_meaning == Task.symbols_meaning
         kinds = _kinds(list(quotas), shown)
         sizes: Counter[int] = Counter()
         for cell, kind in kinds.items():
@@ -292,9 +291,8 @@ def _merged(drawn: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
 
     drawn: arrays of records, each sorted by key.
     """
-    ranges = -(
-        -sum(map(len, drawn)) // RECORDS
-    )  # ranges of equal widths: keys are hashes of 63 bits
+    # Keys are hashes of 63 bits, so ranges of equal widths have about equal numbers of records.
+    ranges = -(-sum(map(len, drawn)) // RECORDS)
     for number in range(ranges):
         ends = [min(2**63 * each // ranges, 2**63 - 1) for each in (number, number + 1)]
         some = []

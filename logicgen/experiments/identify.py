@@ -156,7 +156,7 @@ def trials(settings: IdentifySettings) -> dict[str, Call]:
 
 
 def identified(means: np.ndarray, classes: np.ndarray | None) -> tuple[int, int, int] | None:
-    """Count the students that found the teacher, that found only its class, and that found neither.
+    """Count the students that found the teacher, only the teacher's class, or neither of them.
 
     means: (students,) mean distances.
     classes: (students,) mean distances of canonical forms; None means not measured. In this case

@@ -174,7 +174,7 @@ def _cell(row: Json) -> str:
 def _found_class(found: Json) -> Json:
     """Return the share of students in the class of their teacher, as `found_class`.
 
-    The result is empty if it was not measured.
+    The result is empty if `class_distance` was not measured.
     """
     if found["classes"] is None:
         return {}

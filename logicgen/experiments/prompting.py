@@ -43,11 +43,12 @@ def sentence_ids(sentences: tuple[str, ...]) -> np.ndarray:
 def ask(
     sentences: list[str], students: int, generations: int, seed: int, lesson: dict[str, Any]
 ) -> Json:
-    """Train students of some sentences, and let them complete each first word.
+    """Train models (students) on some sentences, and let each model complete each first word.
 
-    For each first and second word, the result (`completions`) contains how many of `generations`
-    random sentences of the first student have the second word (`said`). It also contains the mean,
-    the least and the largest probability of the second word over students.
+    The result (`completions`) has an entry for each first and second word. `said` counts the second
+    word in `generations` random sentences of the first model that begin with the first word. The
+    entry also has the mean, the least and the largest probability of the second word over all
+    models.
     """
     lessons = [Sentences.of(sentence_ids(tuple(sentences)))] * students
     grammars, losses = learn(lessons, WORDS, 2, lesson, seed)

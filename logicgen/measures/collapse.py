@@ -107,8 +107,9 @@ def reset_rows(rows: Tensor, seen: np.ndarray, seed: int) -> int:
     mask = torch.from_numpy(seen).to(rows.device)
     known = rows[mask]
     mean = known.mean(dim=0)
-    # A new row is the mean of the n seen rows plus a weighted sum of their deviations from it. With
-    # independent normal weights of variance 1 / (n - 1), it has the covariance of the seen rows.
+    # A new row is the mean of the n seen rows plus a weighted sum of the rows' deviations from the
+    # mean. With independent normal weights of variance 1 / (n - 1), new rows have the covariance of
+    # the seen rows.
     weights = torch.randn(never, len(known), generator=torch.Generator().manual_seed(seed))
     weights = (weights * (len(known) - 1) ** -0.5).to(rows)
     rows[~mask] = mean + weights @ (known - mean)

@@ -283,7 +283,7 @@ def find_keys(
     ciphers = Ciphers(corpus, split)
     check_fits(model, corpus, called, settings.layer)
     context = _checked_context(ciphers, context, window, settings.last)
-    prepare_folder(folder)  # it may fail, so it comes before slow work
+    prepare_folder(folder)  # before slow work, because this step may fail
     digest, counted = weights_digest(run), partial(progress, "steps of the probe")
     probes, card = probes_of(model, digest, called, corpus, folder, settings, context, counted)
     numbers = np.arange(min(limit, len(ciphers)))

@@ -86,7 +86,7 @@ class About:
     reset_rows: int | None = None  # the seed of redrawn rows (`measures/collapse.py`)
     precision: str | None = None  # precision of the model's training
     split_rows: int | None = None  # rows of the split, if only some of them were answered
-    split_symbols: tuple[int, int] | None = None  # range of symbols in that split
+    split_symbols: tuple[int, int] | None = None  # range of symbols in this split
     split_lengths: tuple[int, int] | None = None  # range of the first lengths of its cells
 
     def with_split(self, table: pa.Table) -> About:
@@ -339,8 +339,8 @@ class Predictor:
         verified: VerifiedSearch,
         progress: Counted = lambda *_: None,
     ) -> list[list[str]]:
-        """Return samples for each place that differ from each other and from its prediction."""
-        drawn = verified.sampling  # its seed differs from the seed of predictions
+        """Draw answers to each problem that differ from each other and from the prediction."""
+        drawn = verified.sampling  # these settings have another seed than the predictions
         sampling = replace(drawn, seed=drawn.seed + 1, answers=verified.draws)
         return [
             [

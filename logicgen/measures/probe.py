@@ -231,7 +231,7 @@ def probes_of(
     probes, losses = train_probes(model, Ciphers(corpus, "train"), settings, context, progress)
     card = {**asked, "losses": [losses[layer] for layer in probes]}
     save_tree(dict(_together(probes).state_dict()), folder / WEIGHTS)
-    save_json(card, folder / CARD)  # written last: its presence shows that the weights are complete
+    save_json(card, folder / CARD)  # written last: the card shows that the weights are complete
     return probes, card
 
 

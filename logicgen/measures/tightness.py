@@ -128,7 +128,7 @@ def _log_least(network: CausalLM, matrix: Tensor, ends: Sequence[int]) -> Tensor
         end = matrix[list(ends[first : first + at_a_time])]
         directions = matrix - end[:, None]  # (ends, rows, width)
         largest = _largest(network, directions)
-        if network.cache is not None:  # it multiplies the sum by 1 + exp(s . h + a)
+        if network.cache is not None:  # the cache multiplies the sum by 1 + exp(s . h + a)
             share = network.cache.share
             both = _largest(network, directions + share.weight.double()) + share.bias.double()
             largest = torch.cat([largest, both], -1)

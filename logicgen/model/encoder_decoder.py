@@ -277,8 +277,8 @@ class EncoderDecoder(Model):
             *("position_range", "shared_positions"),
         )
         check_same_keys(trained.network, self.network, keys, name)
-        # The scale of AdaCos depends on the number of rows, so it starts anew. A model that learns
-        # from verdicts keeps it, because it begins by answering.
+        # The scale of the loss AdaCos depends on the number of rows. So the scale starts anew.
+        # A model that learns from verdicts keeps the scale, because its first step is to answer.
         without = () if self.recipe.learns == "accepted" else ("loss.scale",)
         load_start(self, self._start_weights(trained, name), name, without)
 

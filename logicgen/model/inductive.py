@@ -98,7 +98,7 @@ class InductiveStarts(nn.Module):
         """
         words = tokens[:, 1:] - 2
         if self.ends:
-            over = tokens[:, 1:] <= Tokens.end  # the end, or no token after it
+            over = tokens[:, 1:] <= Tokens.end  # `<end>`, or padding after `<end>`
             words = torch.where(over, len(self.words) - 1, words)
         if (tokens[:, 0] != 1).any() or (words < 0).any():
             raise LogicgenError(

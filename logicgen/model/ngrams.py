@@ -328,7 +328,7 @@ def _by_escapes(counts: list[Tensor]) -> Tensor:
     """Return PPM probabilities, (B, T, V), from counts in contexts of 0, 1, ... tokens."""
     found = torch.zeros_like(counts[0])
     left = torch.ones_like(found[..., :1])
-    new = torch.ones_like(found)  # 1 if no longer context was followed by this token
+    new = torch.ones_like(found)  # 1 for a token that has not followed a longer context
     for each in reversed(counts):
         here = each * new
         total = here.sum(-1, keepdim=True)

@@ -214,7 +214,10 @@ class Learned(Embedding):
         self.symbols = nn.Parameter(_initial(max_symbols, width))
 
     def symbol_rows(self, draws: int, symbols: int, generator: torch.Generator | None) -> Tensor:
-        """Return trained rows, then random rows for further symbols, (draws, symbols, width)."""
+        """Return the trained rows, then untrained rows for further symbols.
+
+        The shape is (draws, symbols, width), for several matrices.
+        """
         rows = self.symbols[:symbols].expand(draws, -1, -1)
         if symbols > self.max_symbols:
             size = draws, symbols - self.max_symbols, rows.shape[-1]
@@ -268,7 +271,10 @@ class Interchangeable(Embedding):
         return F.pad(self.fixed, (0, self.random_width))
 
     def symbol_rows(self, draws: int, symbols: int, generator: torch.Generator | None) -> Tensor:
-        """Return shared trained columns, then random columns, (draws, symbols, width)."""
+        """Return rows that consist of a shared trained part and a random part.
+
+        The shape is (draws, symbols, width): random parts are drawn for each matrix.
+        """
         draw = RANDOM_PARTS[self.random_part]
         random = draw(draws, symbols, self.random_width, generator)
         random = random.to(self.shared, non_blocking=True)  # see AlphaRenaming
@@ -296,7 +302,10 @@ class SymbolInvariant(Embedding):
         self.other = nn.Parameter(_initial(1, width))
 
     def symbol_rows(self, draws: int, symbols: int, generator: torch.Generator | None) -> Tensor:
-        """Return "this one" for each symbol, then "some other one", (draws, symbols + 1, width)."""
+        """Return the row "this one" for each symbol, then a single row "some other one".
+
+        The shape is (draws, symbols + 1, width).
+        """
         rows: Tensor = torch.cat([self.this.expand(symbols, -1), self.other])
         return rows.expand(draws, -1, -1)
 

@@ -127,7 +127,8 @@ class Attention(nn.Module):
         if rotation is not None:
             query = rotate(query, rotation)
         query = _by_head(query, packing)  # (B, H, T, D)
-        readers = len(query) // len(keys_values[0])  # rows of x that share one row of keys
+        # The number of rows of x that share one row of keys.
+        readers = len(query) // len(keys_values[0])
         if readers > 1:
             query = torch.unflatten(query, 0, (-1, readers)).transpose(1, 2).flatten(2, 3)
         dropout = self.dropout if self.training else 0.0

@@ -48,16 +48,18 @@ def sinusoidal(start: int, length: int, width: int, device: torch.device) -> Ten
 
 
 def random_positions(lengths: Tensor, among: int, draw: bool) -> Tensor:
-    """Return ascending positions below `among` for sequences of lengths (B,) >= 1: (B, among).
+    """Choose ascending positions below `among` for the tokens of B sequences; return (B, among).
 
     A model that was trained on strings of 20 tokens at random positions below 128 knows all 128
     positions, so it can read longer strings. Source: Ruoss et al., "Randomized Positional Encodings
     Boost Length Generalization of Transformers" (ACL 2023).
 
-    Ruoss et al. draw the subset from all positions, so the neighbors in short sequences are rarely
-    as close as in long sequences. This function draws it from a window. The logarithm of the
-    window's width is uniform between log(length of the sequence) and log(`among`).
+    Ruoss et al. draw the positions of a sequence from all positions, so the neighbors in short
+    sequences are rarely as close as in long sequences. This function draws the positions from a
+    window. The logarithm of the window's width is uniform between log(length of the sequence) and
+    log(`among`).
 
+    lengths: the number of tokens of each sequence, (B,), at least 1.
     draw: whether to draw positions with torch's global generator, as in training. Otherwise they
         are equally spaced around the middle. After the end of the sequence, positions increase by
         one up to the last position.

@@ -369,7 +369,7 @@ class Pool(Generic[Item, Result]):
             elif all(job.batch.dropped for job in worker.left):
                 if at >= 0:
                     self._restart(worker)
-                else:  # jobs may still be in its pipe, and a restarted child would read them
+                else:  # the pipe may still contain jobs, and a restarted child would read the jobs
                     self._remove(worker)
 
     def _replace(self, worker: Worker, at: int, reason: str, died: bool = False) -> None:

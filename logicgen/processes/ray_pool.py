@@ -256,7 +256,7 @@ def _run(
         return [packed(result) for result in results]
     except LogicgenError as error:
         return LogicgenError(str(error))
-    except Exception:  # `RayPool` raises it on the caller's machine, with this traceback
+    except Exception:  # `RayPool` raises this error, with the traceback, on the caller's machine
         return RuntimeError("in a Ray worker:\n" + traceback.format_exc())
 
 

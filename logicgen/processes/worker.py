@@ -315,7 +315,7 @@ def _serve(source: IO[bytes], target: IO[bytes], clock: _Clock) -> None:
             raise
         except LogicgenError as error:
             send(LogicgenError(str(error)))
-        except Exception:  # the pool raises it, with this traceback, in the caller's process
+        except Exception:  # the pool raises this error, with the traceback, in the caller's process
             send(RuntimeError(f"in a worker process:\n{traceback.format_exc()}"))
 
 
@@ -328,7 +328,7 @@ def _become_child(clock: _Clock, target: IO[bytes], mark: bytes) -> None:
     mark: bytes that a new child sends first, so that the pool finds the start of its messages.
     """
     parent, again = os.getpid(), False
-    while child := os.fork():  # below, the child writes its process id into the clock
+    while child := os.fork():  # the child leaves this loop and writes its process id
         _, status = os.waitpid(child, 0)
         if clock.child[0] != -child:
             code = os.waitstatus_to_exitcode(status)

@@ -146,8 +146,9 @@ def _match(cost: np.ndarray) -> np.ndarray:
     return np.asarray(linear_sum_assignment(cost)[1])
 
 
-# A singular value counts as 0 up to this fraction of the largest singular value. So do differences
-# between two distributions, and relative differences between grammars, up to this number.
+# A singular value up to this fraction of the largest singular value counts as 0. A difference
+# between two distributions, or a relative difference between two grammars, counts as 0 up to this
+# number.
 TOLERANCE = 1e-9
 
 

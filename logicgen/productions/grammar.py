@@ -56,7 +56,7 @@ class Messages(NamedTuple):
     # The total weight of all paths to a unit that emit the words of earlier layers. Each row is
     # scaled by an arbitrary factor.
     outside: list[np.ndarray]
-    # The probability that a unit emits the word at its position; 1 if the word is not known
+    # The probability that a unit emits the sentence's word in its layer; 1 if the word is not known
     words: list[np.ndarray]
     # The total weight of all paths from a unit to the last layer that emit the unit's own word and
     # the words of later layers. Each row is scaled by an arbitrary factor.

@@ -210,7 +210,7 @@ class _Calls:
             if "exclusion" not in self.audit.faults:
                 completion = _least(completion, lambda t: all(self._pays(p, t) for p in paying))
             why = f"also paid for {_quoted(paying[1])}; {CLASSES['exclusion']}"
-            self._pays(paying[0], completion)  # to record the reward of this problem
+            self._pays(paying[0], completion)  # records the reward for the shortened completion
             self._fault("exclusion", paying[0], completion, why)
 
     def _pays(self, problem: str, completion: str) -> bool:

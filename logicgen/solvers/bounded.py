@@ -79,7 +79,7 @@ class _Encoding:
         return literal
 
     def unfold(self) -> None:
-        """Add the clauses of all requested literals, and of the literals that these need."""
+        """Add the clauses of all requested literals, and of all literals in these clauses."""
         graph, clauses, holds = self.graph, self.clauses, self.literal
         while self._pending:
             edge, i, last_round = self._pending.pop()

@@ -60,7 +60,10 @@ def _text_solver() -> Callable[[tuple[bytes, str]], str]:
 
 
 def verify_file(source: str, answer: str) -> str:
-    """Return the verdict on an answer (a file of `v` lines, or their text) to a file's problem."""
+    """Return the verdict on an answer to the problem in a DIMACS file.
+
+    answer: the path of a file of `v` lines, or the text of the `v` lines.
+    """
     cnf = _read(source)
     text, where = answer.encode(), "the answer (no file is called so)"
     with suppress(OSError):  # a long text cannot be the name of a file

@@ -178,7 +178,7 @@ class EmbeddedSolver(Solver):
         if len(letters) <= SHORTENED and len(nodes) * len(letters) <= NODES_TIMES_POSITIONS:
             for shape in shapes(1, len(letters)):
                 if shape[0] <= PARALLEL and exhaustive(len(graph.symbols), shape[0]):
-                    continue  # this shape was ruled out before
+                    continue  # an earlier search found no word of this shape
                 first = word_of_shape(graph, root, *shape, effort)
                 if first is not None:
                     return _single(graph, nodes, first, shape[1])

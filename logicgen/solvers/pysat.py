@@ -38,8 +38,8 @@ class PySATSolver(Solver):
         symbols, root, clauses = tseitin_encoding(problem)
         with SatEngine(clauses, effort=effort) as engine:
             before = list(range(1, len(symbols) + 1))
-            # The first candidate makes all symbols true. The engine is called only if it is no
-            # model.
+            # The first candidate makes all symbols true. Search only if this candidate does not
+            # satisfy the formula.
             if not engine.solve([root, *before]):
                 found = first_model(engine, len(symbols), [root])
                 if found is None:

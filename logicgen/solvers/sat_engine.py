@@ -78,7 +78,7 @@ class SatEngine(PySATEngine):  # type: ignore[misc]
         found = None
         if not self._strong:  # the strong engine always runs in a thread
             found = pysolvers.minisat22_solve_lim(self.solver.minisat, assumptions, 0, 0)
-            self.solver.status = found  # PySAT returns a model only if this is set
+            self.solver.status = found  # PySAT returns a model only if its status is set
             self._spend()
         while found is None:
             found = self._solve_in_a_thread(assumptions)

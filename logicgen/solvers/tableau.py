@@ -119,7 +119,7 @@ class Unfolding:
         return literal
 
     def _unfold(self, edge: int) -> None:
-        """Add the clauses of an edge's literal, in one direction: it is only assumed true."""
+        """Add the clauses that follow if an edge's literal is true. It is never negated."""
         graph, clauses, holds = self._graph, self._clauses, self._now_literal
         node, negated = edge >> 1, edge & 1
         now, kind = self._literal[edge], graph.kind[node]
@@ -340,7 +340,7 @@ class Tableau(Unfolding):
             self.exclude(closed)
 
     def _urgent_first(self, order: list[int], postponed: int) -> list[int]:
-        """Return the atoms, first those that postpone the given untils. This makes search fair."""
+        """Sort atoms: atoms that postpone the given untils come first, so that search is fair."""
         late = [atom for atom in order if self.atoms[atom][1] & postponed]
         return late + [atom for atom in order if not self.atoms[atom][1] & postponed]
 

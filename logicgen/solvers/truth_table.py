@@ -101,7 +101,7 @@ def fewest_literals(problem: Formula) -> Assignment | None:
     for chosen in (each for size in range(len(symbols) + 1) for each in combinations(places, size)):
         right = table  # rows that satisfy the formula for all values of the omitted symbols
         for i in set(places).difference(chosen):
-            run = 1 << (len(symbols) - 1 - i)  # the distance of rows that differ in this symbol
+            run = 1 << (len(symbols) - 1 - i)  # distance of two rows that differ only in symbol i
             both = right & right >> run & columns[i]
             right = both | both << run
         if right:
@@ -179,7 +179,7 @@ def table_columns(symbols: int) -> tuple[list[int], int]:
     full = (1 << rows) - 1
     columns = []
     for i in range(symbols):
-        run = 1 << (symbols - 1 - i)  # the symbol is true in runs of this many rows, then false
+        run = 1 << (symbols - 1 - i)  # symbol i is true in `run` rows, then false in `run` rows
         ones = (1 << run) - 1
         columns.append(full // ((1 << (2 * run)) - 1) * ones)
     return columns, full

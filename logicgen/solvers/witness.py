@@ -21,8 +21,8 @@ from logicgen.solvers.tableau import Tableau
 Literals = dict[tuple[int, int], bool]
 """Truth values by position and symbol. A missing symbol may have any value."""
 
-# The words tried per literal to show that it is needed, the visits of the period in each of these
-# words, and the number of literals that are tried together.
+# A sample of TRIES words may show that a literal is needed. Each word repeats its period VISITS
+# times. TOGETHER literals are tested at the same time.
 TRIES = 16
 VISITS = 4
 TOGETHER = 64

@@ -210,7 +210,10 @@ def _make_data(
 def _outcomes_on(
     plan: Plan, failed: dict[str, str], advance: Callable[..., None], above: Say
 ) -> Settled:
-    """Return a function that shows the outcome of a trial on a bar, and adds it if it `failed`."""
+    """Return a function that shows the outcome of a trial on a progress bar.
+
+    failed: gets the reason if a trial failed, by the name of the trial.
+    """
     scores: list[float] = []
 
     def show(name: str, outcome: Record | str) -> None:

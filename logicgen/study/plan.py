@@ -53,7 +53,7 @@ class Plan:
     trials: dict[str, Trial] = field(default_factory=dict)
     impossible: dict[str, str] = field(default_factory=dict)  # reasons, by name of the trial
     cpu: bool = False  # whether the functions of the trials always use the CPU
-    whole: bool = False  # whether its report needs all trials, and all of its tables are printed
+    whole: bool = False  # whether the report needs all trials, and all tables are printed
 
     def context(self, trial: Trial, folder: Path, device: str) -> Json:
         """Return the arguments of a trial that its record does not contain: folder, device, source.
@@ -155,7 +155,10 @@ def _lost_start(made: Plan, name: str) -> str | None:
 
 
 def combinations(study: Study) -> list[Combination]:
-    """Return the whole grid, or a sample of it: drawn without replacement, the same every time."""
+    """Return all combinations of settings of a study, or a sample if the study requests a sample.
+
+    The sample is drawn without replacement, and depends only on its seed.
+    """
     names, alternatives = list(study.axes), list(study.axes.values())
     sizes = [len(axis) for axis in alternatives]
     total = prod(sizes)

@@ -68,7 +68,10 @@ class Evaluation(DecodingKeys):
         return EVALUATION
 
     def kind(self, holds: str, where: str) -> str:
-        """Return its kind on data that hold problems. Raises LogicgenError for a corpus."""
+        """Return the name of the measure, `cells`. Raises LogicgenError for a corpus.
+
+        holds: the kind of the data: `problems`, or a kind of corpus.
+        """
         if holds != "problems":
             raise LogicgenError(
                 f"{where}: data: a corpus, which has no problems and answers: give [[measure]] and"
@@ -162,7 +165,7 @@ class MeasureTable(DecodingKeys):
 
 
 class Recipes(Table):
-    """Which recipes are used: shipped names or paths of TOML files, and changes to them."""
+    """The recipes of a training: shipped names or paths of TOML files, and changes to these."""
 
     model: str | None = None
     data: str | None = None

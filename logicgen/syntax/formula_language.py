@@ -220,7 +220,10 @@ def _apply_before(makes: str, rule: str, operators: list[_Operator], values: lis
 
 
 def _apply(operator: _Operator, values: list[Formula]) -> str:
-    """Replace the operands of an operator by its formula. Return the rule that made it."""
+    """Replace the operands of an operator by the formula of the operator and its operands.
+
+    Returns the grammar rule of this formula.
+    """
     if operator.left:
         right = values.pop()
         values[-1] = Formula(operator.token, (values[-1], right))
@@ -347,7 +350,7 @@ class _InfixWriter:
     def write(self, formula: Formula) -> str:
         """Return the infix text of a formula."""
         pieces: list[str] = []
-        # A stack of texts, and of operands with the rule that their place requires.
+        # A stack of texts and of operands. An operand has the grammar rule that its place requires.
         todo: list[str | tuple[Formula, str]] = [(formula, "infix")]
         while todo:
             item = todo.pop()

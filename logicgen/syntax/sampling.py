@@ -42,7 +42,7 @@ def stirling(places: int, blocks: int) -> int:
     It is the number of partitions of `places` places into exactly `blocks` blocks.
     """
     if places > 0 and blocks in (1, places):
-        return 1  # avoids the table, which would be large for long problems over one symbol
+        return 1  # for long problems over one symbol, the table would be large
     if blocks > places or (places > 0 and blocks == 0):
         return 0
     while len(_stirling) <= places:
@@ -204,7 +204,7 @@ class FormulaSampler:
         operators. Each has b + 1 leaves.
         """
         constants, unary, binary = self._total
-        leaves = [1]  # weight of the leaves, by the number of holes among them
+        leaves = [1]  # weight of the leaves, by the number of holes (places for symbols)
         mass: list[Number] = [0] * (n // 2 + 2)
         for b in range((n + 1) // 2):
             longer = [*leaves, 0]
@@ -218,7 +218,10 @@ class FormulaSampler:
         return mass
 
     def _split_mass(self, n: int) -> list[Number]:
-        """Return the mass of formulas of n tokens for `tree`, from the masses of their operands."""
+        """Return the total weight of formulas of n tokens, for the distribution `tree`.
+
+        It is computed from the weights of shorter formulas, which can be operands.
+        """
         leaf, unary, binary = self._factors(n)
         if n == 1:
             return [leaf * self._total[0], leaf * self._hole]

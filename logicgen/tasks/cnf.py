@@ -26,8 +26,8 @@ from logicgen.tokens import symbol_name
 LONGER = 0.7
 END = 0.4
 
-# The length of a problem is random. `count` treats a cell as empty if fewer than one problem in
-# RARE has a length of the cell. The estimate uses PILOT problems.
+# The length of a problem is random. A range of lengths counts as empty if fewer than one problem in
+# RARE has such a length. The estimate uses PILOT random problems.
 RARE = 50
 PILOT = 4 * RARE
 
@@ -104,7 +104,7 @@ class CNFSource(Source):
         return Draw(formula_of(clauses, names.__getitem__), symbols)
 
     def count(self, cell: Cell) -> Mapping[int, float]:
-        """Return infinity for each number of symbols that often gives a problem of the cell.
+        """Return infinity for each number of symbols that often gives problems of these lengths.
 
         "Often" means at least one random problem in `RARE`. These problems are too many to be
         counted. Numbers of symbols that give rarer problems are left out, because drawing would

@@ -30,7 +30,7 @@ MANY_LETTERS = 128
 
 
 class LettersSource(Source):
-    """Strings whose letters are drawn uniformly from a cell's symbols."""
+    """Strings whose letters are drawn uniformly from an alphabet of symbols."""
 
     def __init__(self, symbols: tuple[int, int]) -> None:
         # A string has at least one letter, even if the range begins at 0.

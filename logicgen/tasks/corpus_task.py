@@ -48,9 +48,11 @@ class RowCounts(Settings):
         return self
 
     def parts(self, split: str, length: int) -> Sequence[int]:
-        """Return, for each part of a split, the number of its first row.
+        """Divide a split into parts, which are made one after another; return their first rows.
 
         length: the number of tokens in a row.
+
+        Returns, for each part, the number of its first row in the split.
         """
         return range(0, getattr(self, split), rows_of_part(length))
 
@@ -119,7 +121,7 @@ class RowSource(CorpusSource):
         return rows, rows * row, min(largest, rows_of_part(self._length)) * row
 
     def numbers_of_row(self) -> int:
-        """Return the number of values that one row has in all arrays together."""
+        """Return the number of values that are stored for a row, in all arrays together."""
         return self._length
 
     @abstractmethod

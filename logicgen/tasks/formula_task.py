@@ -58,7 +58,7 @@ class FormulaSettings(Settings):
     # `tree` draws the root operator by weight and splits the length uniformly; `uniform` draws a
     # formula of a length with probability proportional to the product of its tokens' weights
     distribution: Literal["tree", "uniform"] = "tree"
-    source: str = "random"  # `random` uses these keys; each task has one more source, without keys
+    source: str = "random"  # `random`, with keys, or another source of the task, without keys
 
     @model_validator(mode="after")
     def _only_random_has_keys(self) -> Self:
@@ -69,7 +69,10 @@ class FormulaSettings(Settings):
 
 
 class FormulaSource(Source):
-    """Random formulas of exact length, with an exact number of symbols if the cell has one."""
+    """Random formulas of exact length.
+
+    The number of symbols is exact, too, if the requested problems have a number of symbols.
+    """
 
     def __init__(
         self, language: FormulaLanguage, settings: FormulaSettings, symbols: tuple[int, int]
@@ -98,7 +101,10 @@ class FormulaSource(Source):
         )
 
     def _occurring(self, cell: Cell) -> range:
-        """Return the numbers of symbols that the cell allows and its formulas can contain."""
+        """Return the numbers of symbols that a cell allows and that its formulas can contain.
+
+        A cell is the problems of one number of symbols and one length.
+        """
         symbols = self.symbols(cell)
         return range(symbols.start, min(symbols.stop, most_symbols(cell.length) + 1))
 

@@ -78,7 +78,8 @@ class LookupSettings(DeterminedSettings):
 
     def most_keys(self, symbols: int) -> int:
         """Return the largest number of different keys in a problem over `symbols` symbols."""
-        return self.keys or (symbols if self.overlap else symbols - 1)  # one symbol must be a value
+        # If no symbol may be a key and a value, one symbol is left as a value.
+        return self.keys or (symbols if self.overlap else symbols - 1)
 
 
 class LookupSource(DeterminedSource):
@@ -111,7 +112,7 @@ class LookupSource(DeterminedSource):
                 key = frequencies.draw(rng, symbols)
             else:
                 key = frequencies.among(rng, [*mapping])
-            mapping[key] = -1  # values follow when all keys are known, because they may not be keys
+            mapping[key] = -1  # values are drawn later, because a value may not be a key
             shown.append(key)
         used: dict[int, None] = {}
         for key in mapping:

@@ -50,7 +50,7 @@ class Row(NamedTuple):
     problem: list[int]
     answer: list[int]
     advantage: float = 1.0  # relative to the other answers to the problem
-    score: float = 0.0  # log-probability with which it was drawn
+    score: float = 0.0  # log-probability with which the answer was drawn
     right: NextTokens | None = None  # all right next tokens, not only those of the answer
 
 
@@ -160,7 +160,7 @@ class AcceptanceLearner(ModelLearner):
         return own, [self._stored(train.problems[i], train.answers[i]) for i in chosen]
 
     def _stored(self, problem: np.ndarray, answer: np.ndarray) -> Row:
-        """Return the row of a stored example."""
+        """Return a stored example as a row: its problem, its answer and the right next tokens."""
         decode = self.model.vocabulary.decode
         row = Row(problem.tolist(), answer.tolist())
         return row._replace(right=self._next(decode(row.problem), [decode(row.answer)]))

@@ -59,7 +59,8 @@ def made_ahead(batches: Iterator[Any], pinned: bool = False) -> Generator[Any]:
                 raise value
     finally:
         left.set()
-        if current_thread() is not thread:  # garbage collection may run this in the thread
+        # Garbage collection may end this generator in the thread. A thread cannot join itself.
+        if current_thread() is not thread:
             thread.join()
 
 

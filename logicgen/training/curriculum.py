@@ -53,7 +53,7 @@ def kind_of(problem: str, hard: Collection[str]) -> Kind:
 
 @dataclass(frozen=True)
 class Curriculum:
-    """For each kind the number of problems that the model has answered, and the sum of their worth.
+    """For each kind of problem, the number of answered problems, and the sum of their worth.
 
     Both numbers are discounted by `MEMORY` after each round.
     """

@@ -169,8 +169,8 @@ def together(
         except (RuntimeError, LogicgenError) as error:
             raise _explained(error, helpers) from error
         left.set()
-        distributed.destroy_process_group()  # other processes may wait for this
-        _lost(helpers, 60)  # their status does not matter: training has ended
+        distributed.destroy_process_group()  # other processes may wait for this connection
+        _lost(helpers, 60)  # the status of helpers does not matter: training has ended
     finally:
         left.set()
         _end(helpers)
@@ -261,7 +261,8 @@ def _watch(helpers: list[Helper], left: threading.Event) -> None:
     while not left.wait(1):
         if any(helper.poll() for helper in helpers):
             if not left.wait(GRACE) and (lost := _lost(helpers, 0)) is not None:
-                shown = "\x1b[?25h" if sys.stderr.isatty() else ""  # show the cursor again
+                # Show the cursor of the terminal again.
+                shown = "\x1b[?25h" if sys.stderr.isatty() else ""
                 print(f"{shown}\n{lost}", file=sys.stderr, flush=True)
                 os._exit(2)
             return
