@@ -119,7 +119,9 @@ def plugins(group: str) -> dict[str, EntryPoint]:
     If another package has a plugin with the name of a plugin of logicgen, it is left out.
     """
     points = sorted(entry_points(group=group), key=lambda point: (is_own(point), point.name))
-    found = {point.name: point for point in points}  # of equal names the last: logicgen's own
+    found = {
+        point.name: point for point in points
+    }  # if names are equal, keep logicgen's plugin, the last
     return dict(sorted(found.items()))
 
 

@@ -104,7 +104,7 @@ def _next(context: np.ndarray, symbol: np.ndarray | int, k: int, order: int) -> 
     number c * k + 1 + i. If the extended context is too long, drop its first symbol. The number of
     the shorter context is a remainder modulo the number of contexts of full length.
     """
-    longest = k ** (order - 1)  # how many contexts have the full length, order - 1
+    longest = k ** (order - 1)  # number of contexts of order - 1 symbols
     first = sum(k**length for length in range(order - 1))  # number of the first of these contexts
     extended = context * k + 1 + symbol
     beyond = first + longest  # number of the first context that is too long

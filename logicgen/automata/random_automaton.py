@@ -48,7 +48,7 @@ def random_automaton(
             raise LogicgenError(f"random automaton: {what} {value} is out of range")
     targets = _targets(states, k, branching, rng)
     shares = rng.gamma(concentration, size=targets.shape)
-    shares += 1e-12 * shares.max()  # with a small concentration, draws underflow to 0
+    shares += 1e-12 * shares.max()  # with a small concentration, shares underflow to 0
     shares /= shares.sum(axis=(1, 2), keepdims=True)
     sources = np.repeat(np.arange(states), branching)
     matrices = [

@@ -137,7 +137,8 @@ def _with_common_scale(
     delicate = np.zeros(count, dtype=bool)
     every = steps_in_range(automaton)
     for t in range(longest + 1):
-        going = int(np.searchsorted(-lengths, -t, side="right"))  # how many have t or more symbols
+        # The number of strings of t or more symbols.
+        going = int(np.searchsorted(-lengths, -t, side="right"))
         if t:
             read = ids[:going, t - 1]
             for symbol in np.unique(read):

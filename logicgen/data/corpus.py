@@ -134,7 +134,7 @@ def make_corpus(
     begin = head(recipe, name, seed)
     before = Corpus.begun(folder, begin)
     if before is not None and before["complete"]:
-        _remove_listings(folder, before)  # left by a process that was killed at the end
+        _remove_listings(folder, before)  # files of a process that was killed at the end
         return before
     source = recipe.load_task().source(recipe.settings(name), seed)
     versions = {"logicgen": version("logicgen"), "numpy": np.__version__, **source.facts}

@@ -140,7 +140,8 @@ class EncodedSplit:
     answers: Ragged
     symbols: np.ndarray  # (rows,) int32: number of symbols of each example's cell
     length: np.ndarray  # (rows,) int32: number of tokens of each problem
-    alphabet: int  # symbol rows an embedding needs for these examples: highest symbol number + 1
+    # The number of symbol rows that an embedding needs for these examples: highest number + 1.
+    alphabet: int
 
     @staticmethod
     def joined(parts: Iterable[EncodedSplit], vocabulary: Vocabulary) -> EncodedSplit:

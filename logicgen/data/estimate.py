@@ -43,7 +43,7 @@ MANY_EXAMPLES, MANY_BYTES = 1_000_000, 1_000_000_000
 class SizeEstimate:
     """An estimate of the size of data."""
 
-    counted: int  # examples of a data set, rows of a corpus
+    counted: int  # number of examples of a data set, or of rows of a corpus
     unit: str  # `examples`, `rows`, or another unit
     disk: int  # bytes
     memory: int  # bytes

@@ -198,7 +198,7 @@ def write_dimacs(examples: Iterable[Example], folder: Path, label: str) -> int:
     if os.path.exists(folder) and (not os.path.isdir(folder) or any(folder.iterdir())):
         raise LogicgenError(f"{folder}: is there already; choose another folder")
     part = part_path(folder)
-    shutil.rmtree(part, ignore_errors=True)  # left by a process that was killed
+    shutil.rmtree(part, ignore_errors=True)  # files of a process that was killed
     row = -1
     try:
         part.mkdir(parents=True)

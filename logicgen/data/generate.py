@@ -66,7 +66,7 @@ def generate(
     if not recipe.splits:
         raise LogicgenError(f"{name}: asks for no examples; give it [sizes] or a [grid]")
     if (known := Dataset.finished(folder, begin)) is not None:
-        WorkFiles(folder).clear()  # left by a process that was killed at the end
+        WorkFiles(folder).clear()  # files of a process that was killed at the end
         return known
     stages = planned(recipe, name, progress)
     of_plans(chain.from_iterable(plans for _, plans in stages)).check(folder, name)
@@ -81,7 +81,7 @@ def generate(
             except KeyboardInterrupt:  # the pool has killed its workers
                 run.files.remove_unfinished()
                 raise
-            except LostError as error:  # somebody has deleted files meanwhile
+            except LostError as error:  # work files were deleted meanwhile
                 if last:
                     raise LogicgenError(
                         f"{folder}: {error} is lost again: let nobody else delete files there while"

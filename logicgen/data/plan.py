@@ -39,11 +39,12 @@ class CellPlan:
     """The plan for one cell of a split: a number of symbols and a range of lengths."""
 
     cell: Cell
-    asked: int  # examples the recipe asks for
-    holds: float  # problems that exist, with or without a witness; infinity if they are not counted
-    quota: int  # examples to make
-    held_out: bool = False  # training could use the same problems
-    held: int = 0  # examples that are made
+    asked: int  # number of examples that the recipe asks for
+    # Number of problems that exist, with or without an answer; infinity if they are not counted.
+    holds: float
+    quota: int  # number of examples to make
+    held_out: bool = False  # whether training could use the same problems
+    held: int = 0  # number of examples that are made
     exhausted: bool = False  # the last search found fewer examples than it should
 
     @property

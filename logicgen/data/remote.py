@@ -127,7 +127,7 @@ class Upload:
         while not self.store.create(MARKER, content):
             if self.held():  # the marker was created, but the store's answer was lost
                 break
-        if self.store.create(MARKER, content):  # although the marker exists
+        if self.store.create(MARKER, content):  # the store overwrote the existing marker
             self.store.remove(MARKER)
             raise LogicgenError(
                 f"{self.store.url}: this store overwrites existing files, so no second writer is"

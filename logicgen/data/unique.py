@@ -170,7 +170,7 @@ class Found(NamedTuple):
     place: int
     attempt: int
     cell: int
-    given_up: int  # problems that a solver gave up before
+    given_up: int  # number of problems before it that a solver gave up
     example: Example | None  # None: the place stays empty
 
 

@@ -42,7 +42,7 @@ Size = tuple[int, int, int]
 class MapSettings(ExperimentSettings):
     """Keys of a study of this experiment."""
 
-    teachers: Count  # teachers for each combination
+    teachers: Count  # number of teachers for each kind, size and number of sentences
     # The size of each grammar: the numbers of units of a layer, of layers, and of words
     sizes: list[Annotated[list[Count], Field(min_length=3, max_length=3)]]
     # The numbers of training sentences; "all" means all sentences, with their exact probabilities

@@ -64,7 +64,7 @@ class NeededSettings(ExperimentSettings):
     teachers: int = Field(ge=2)
     sentences: list[Count]  # numbers of training sentences
     lesson: LessonTable
-    decoders: dict[str, Decoder]  # sizes, by name
+    decoders: dict[str, Decoder]  # sizes of the decoders, by name
     training: DecoderTraining
 
 

@@ -132,7 +132,7 @@ def _page_rows(
         if number < DRAWN:
 
             def part(done: int, total: int, before: int = number) -> None:
-                progress(before * total + done, drawn * total)  # equal answers count once
+                progress(before * total + done, drawn * total)  # equal answers are drawn once
 
             items = zip(table["problem"], table["prediction"], table["verdict"], strict=True)
             explained = explanations(task, items, workers, part)

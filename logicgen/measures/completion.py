@@ -135,7 +135,8 @@ def _ending(
         return ends, lambda ids: tokens.decode(ids[: -len(wanted)] if ends(ids) else ids)
     if tokens.by_character and tokens.id(OTHER) in wanted:
         raise LogicgenError(f"--until: the model cannot write {until!r}: it lacks a token for it")
-    until = tokens.decode(wanted) if tokens.kind == "letters" else until  # as the model writes it
+    # A model of letters writes `until` in its own letters, for example without capitals.
+    until = tokens.decode(wanted) if tokens.kind == "letters" else until
     # Different sequences of byte-pair tokens can write `until`, but each token has at least a byte.
     # So the last `longest` tokens contain it.
     longest = len(until.encode())

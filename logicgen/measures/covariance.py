@@ -149,7 +149,7 @@ class RenamedProblem:
 
     row: int
     example: dict[str, Any]  # the problem's row of the data set
-    symbols: tuple[str, ...]  # of the original problem
+    symbols: tuple[str, ...]  # symbols of the original problem
     names: tuple[str, ...]  # new names, in the order of `symbols`
     alphabet: int  # number of possible names
 
@@ -277,10 +277,10 @@ class Covariance:
     row: int
     embedding_seed: int
     problem: str
-    symbols: int  # different symbols of the problem
+    symbols: int  # number of different symbols of the problem
     renamings: int
-    different: int  # different predictions, as texts
-    inequivalent: int  # different predictions by `Task.same`
+    different: int  # number of predictions that differ as texts
+    inequivalent: int  # number of predictions that are not equivalent (`Task.same`)
 
     @property
     def strings(self) -> float:

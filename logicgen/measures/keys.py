@@ -144,7 +144,7 @@ class KeyWindow:
     so_far: float
     so_far_low: float
     so_far_high: float
-    symbols: int  # cipher symbols with votes, over all rows
+    symbols: int  # number of cipher symbols with votes, over all rows
     occurrence: float  # share of single occurrences at which the probe is right
     occurrences: int
 

@@ -82,7 +82,7 @@ class About:
     length: tuple[int, int]
     decoding: dict[str, Any] = field(default_factory=dict)  # settings of decoding
     shortest: int = 1  # length at which the first cell of the split begins
-    step: int = 1  # lengths per cell
+    step: int = 1  # number of lengths in a cell
     reset_rows: int | None = None  # the seed of redrawn rows (`measures/collapse.py`)
     precision: str | None = None  # precision of the model's training
     split_rows: int | None = None  # rows of the split, if only some of them were answered
@@ -104,9 +104,10 @@ class About:
         )
 
     def split_cells(self) -> Iterator[tuple[int, int]]:
-        """Yield (symbols, first length) of all cells of the split.
+        """Yield the pair (number of symbols, first length) of each cell of the split.
 
-        Nothing is yielded if `with_split` was not used.
+        A cell is the problems of one number of symbols and `step` lengths. No cell is known, and
+        no pair is yielded, if `with_split` was not used.
         """
         if self.split_symbols is not None and self.split_lengths is not None:
             (fewest, most), (shortest, longest) = self.split_symbols, self.split_lengths
@@ -114,9 +115,9 @@ class About:
             yield from product(range(fewest, most + 1), lengths)
 
     def cell_length(self, lengths: np.ndarray) -> np.ndarray:
-        """Return the first length of each problem's cell.
+        """Round the length of each problem down to the first length of its cell.
 
-        lengths: the length of each problem.
+        A cell contains problems of `step` lengths.
         """
         return np.asarray(lengths - (lengths - self.shortest) % self.step)
 
@@ -283,7 +284,10 @@ def check_fits(model: Answerer, data: Dataset, about: About, ensemble: int = 1) 
 
 
 def spread(table: pa.Table, about: About, limit: int | None) -> np.ndarray:
-    """Return the indices of all rows, or of `limit` rows that are spread evenly over the cells."""
+    """Return the indices of all rows, or of `limit` rows.
+
+    The rows are spread evenly over the cells: the pairs of a number of symbols and a length.
+    """
     if limit is None or limit >= table.num_rows:
         return np.arange(table.num_rows)
     cells: dict[tuple[int, int], list[int]] = {}

@@ -46,7 +46,7 @@ class Score:
     # Share of the stored answers' tokens that the prediction has at the same position
     token_accuracy: tuple[float, float] | None
     verified_accuracy: tuple[float, float] | None  # share of verified answers that are right
-    draws: tuple[float, float] | None  # answers that verified decoding tried, per problem
+    draws: tuple[float, float] | None  # answers per problem that verified decoding tried
 
     @property
     def interval(self) -> tuple[float, float]:

@@ -49,7 +49,7 @@ class TextProbability(NamedTuple):
     tokenizations: int  # number of sequences of tokens that write the text
     canonical: float  # log2 of the canonical sequence's probability
     marginal: float  # log2 of the probability of all sequences together
-    standard_error: float  # of `marginal`, in bits; 0 if all sequences were summed
+    standard_error: float  # standard error of `marginal`, in bits; 0 if the sum is complete
 
     @property
     def lines(self) -> list[str]:

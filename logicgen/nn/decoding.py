@@ -206,7 +206,7 @@ class _BeamPrefixes(Generic[MemoryT]):
         self.fixed, self.end = len(vocabulary), vocabulary.end
         self.transition = grammar.transition.to(problems.device)  # (states, F + 1)
         self.distance = grammar.distance.to(problems.device)  # (states,)
-        self.left = max_length  # remaining budget of tokens
+        self.left = max_length  # number of tokens that can still be added to an answer
         self.token = torch.full_like(problems[:, :1], vocabulary.start)  # (B, K), the last tokens
         self.state = torch.zeros_like(self.token)  # (B, K)
 
@@ -235,7 +235,8 @@ class _BeamPrefixes(Generic[MemoryT]):
         if parents.shape[1] > 1 or self.state.shape[1] > 1:
             self._select(parents + self._first())
         following = self.transition[self.state, tokens.clamp(max=self.fixed)]
-        self.state = torch.where(following < 0, self.state, following)  # stay after the end
+        # An ended answer keeps its state.
+        self.state = torch.where(following < 0, self.state, following)
         self.token = tokens
         self.left -= 1
 
@@ -318,9 +319,8 @@ class _Beams:
         answers = self.answers[:, :wanted].masked_fill(empty[..., None], self.pad)
         if self.tokens.shape[2] == self.room:
             ended = (~empty).sum(dim=1, keepdim=True)  # (B, 1)
-            number = (
-                torch.arange(wanted, device=ended.device) - ended
-            )  # (B, N), number of the unfinished prefix
+            # The number of the unfinished prefix for each place of an answer, (B, N).
+            number = torch.arange(wanted, device=ended.device) - ended
             alive = F.pad(self.alive, (0, wanted), value=-math.inf)
             there = (number >= 0) & (alive.gather(1, number.clamp(min=0)) > -math.inf)
             unended = rows_of(F.pad(self.tokens, (0, 0, 0, wanted)), number.clamp(min=0))

@@ -277,7 +277,7 @@ class Interchangeable(Embedding):
         """
         draw = RANDOM_PARTS[self.random_part]
         random = draw(draws, symbols, self.random_width, generator)
-        random = random.to(self.shared, non_blocking=True)  # see AlphaRenaming
+        random = random.to(self.shared, non_blocking=True)  # a copy that need not wait for the GPU
         shared = self.shared.expand(draws, symbols, -1)
         if self.normalize_parts:
             random, shared = F.normalize(random, dim=-1), F.normalize(shared, dim=-1)

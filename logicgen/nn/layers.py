@@ -65,8 +65,8 @@ class Positions:
     """The encoded positions of the tokens of one call, for the inputs and for all layers."""
 
     vectors: Tensor | None = None  # (T, width) or (B, T, width), added to the inputs
-    rotation: Rotation | None = None  # of queries and keys in self-attention
-    problem_rotation: Rotation | None = None  # of queries and keys in cross-attention
+    rotation: Rotation | None = None  # for queries and keys in self-attention
+    problem_rotation: Rotation | None = None  # for queries and keys in cross-attention
     # The mask of self-attention: bool, True if a key may be seen, or numbers to add to the scores.
     # None for answers: causal attention without a bias
     mask: Tensor | None = None

@@ -146,13 +146,13 @@ class RelativeBias(nn.Module):
         super().__init__()
         self.causal, self.gain = causal, gain
         self.bias = nn.Parameter(torch.randn(buckets, heads) * width**-0.5)
-        self.buckets = buckets if causal else buckets // 2  # for each direction
+        self.buckets = buckets if causal else buckets // 2  # number of buckets for each direction
         # The distance at which each bucket except the first begins. Bucket exact + k begins at the
         # least d with log(d / exact) / log(furthest / exact) * rest >= k, computed in integers.
         exact, rest = self.buckets // 2, self.buckets - self.buckets // 2
         beginnings = [*range(1, exact + 1)]
         for k in range(1, rest):
-            least = furthest**k * exact ** (rest - k)  # d ** rest
+            least = furthest**k * exact ** (rest - k)  # lower bound of d ** rest
             beginnings.append(next(d for d in range(exact, furthest + 1) if d**rest >= least))
         self.register_buffer("beginnings", torch.tensor(beginnings), persistent=False)
 
@@ -241,7 +241,7 @@ class TreeRelativeBias(nn.Module):
     All layers share the bias. `RelativeBias` explains `gain`.
     """
 
-    exact = 3  # levels
+    exact = 3  # number of levels of the tree with a number of their own
 
     def __init__(self, width: int, heads: int, *, gain: float = 16.0) -> None:
         super().__init__()

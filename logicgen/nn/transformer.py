@@ -190,7 +190,9 @@ class Transformer(nn.Module):
 
     def _arities(self, problems: Tensor) -> Tensor:
         assert self.arities is not None
-        return self.arities[problems.clamp(max=len(self.arities) - 1)]  # symbols: the last entry
+        return self.arities[
+            problems.clamp(max=len(self.arities) - 1)
+        ]  # the last entry is for all symbols
 
     def answer_positions(self, memory: Memory, answers: Tensor) -> Positions:
         """Return the encoded positions of the next answer tokens (R, T); reserve their memory."""

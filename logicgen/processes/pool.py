@@ -110,7 +110,7 @@ class Pool(Generic[Item, Result]):
         self._wake: tuple[int, int] | None = None  # a pipe; a byte in it wakes the pool's thread
         self._idle = True  # whether a new job has to wake the thread
         self._size = 1  # the number of jobs in a chunk
-        self._deaths = 0  # workers that died in a row without a result
+        self._deaths = 0  # number of workers that died in a row without a result
         self._works = False  # whether `setup` has succeeded in any worker
         self._reason = ""  # why the last worker died
 

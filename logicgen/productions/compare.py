@@ -50,7 +50,10 @@ SWEEPS = 20
 
 
 class Distance(NamedTuple):
-    """The distance of a student grammar from a teacher grammar with the same order of units."""
+    """The distance of a learned grammar (student) from a given grammar (teacher).
+
+    The units (hidden states) of both grammars are in the same order.
+    """
 
     # The mean total variation between corresponding distributions, from 0 (equal) to 1. The
     # distributions of a unit are weighted by the probability that the teacher uses the unit.
@@ -60,7 +63,7 @@ class Distance(NamedTuple):
 
 
 def aligned(student: Grammar, teacher: Grammar, named: Container[int] = ()) -> Grammar:
-    """Reorder the units of each layer of the student so that they match the teacher's units.
+    """Reorder the units (hidden states) of a student grammar to match the units of its teacher.
 
     named: numbers, from 0, of layers that keep their order, since the names identify the units.
 
@@ -110,12 +113,12 @@ def distance(student: Grammar, teacher: Grammar, named: Container[int] = ()) -> 
 
 
 def _pairwise(mine: np.ndarray, yours: np.ndarray, reach: np.ndarray) -> np.ndarray:
-    """Compare each unit of a teacher with each unit of a student: (teacher units, student units).
+    """Compare each unit (hidden state) of a teacher grammar with each unit of a student grammar.
 
     yours, mine: distributions of the teacher's and the student's units, in columns.
+    reach: the probability that the teacher uses each unit.
 
-    The result is the total variation, times `reach`, the probability that the teacher uses the
-    unit.
+    Returns distances, (teacher units, student units): the total variation times `reach`.
     """
     distances = np.abs(yours.T[:, None] - mine.T[None]).sum(axis=-1)
     return np.asarray(distances / 2 * reach[:, None])

@@ -36,7 +36,7 @@ def pruned(grammar: Grammar, least: float) -> Grammar:
 
 
 def cut(grammar: Grammar, above: str, below: str) -> Grammar:
-    """Remove the connection from the unit `above` to the unit `below` of the next layer.
+    """Remove the connection from the unit (hidden state) `above` to `below` in the next layer.
 
     The probability p' of a sentence s in the new grammar is its probability p in the old grammar,
     given that the connection is not used:

@@ -66,7 +66,7 @@ class Messages(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Grammar:
-    """A grammar of P layers over T words; a layer has Z units.
+    """A grammar of P layers over T words. A layer has Z units, which are hidden states.
 
     Raises LogicgenError if a distribution does not sum to 1; the message contains the unit and the
     sum. The column of a unit that is never active may be all zeros.

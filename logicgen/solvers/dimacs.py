@@ -70,7 +70,8 @@ def verify_file(source: str, answer: str) -> str:
         if answer == "-" or Path(answer).is_file():
             text, where = _bytes(answer), answer
     literals = read_model(text, where)
-    if not set(literals).isdisjoint(-literal for literal in literals):  # contradictory
+    # Refuse literals that contradict each other.
+    if not set(literals).isdisjoint(-literal for literal in literals):
         return "invalid"
     return "correct" if satisfies(literals, cnf.clauses) else "incorrect"
 

@@ -37,7 +37,7 @@ class PluginFacts:
     logic: str = ""
     about: str = ""
     missing: str = ""  # how to install a missing dependency
-    limit: str = "seconds"  # as `Solver.limit`
+    limit: str = "seconds"  # the kind of limit that stops the solver, as in `Solver.limit`
     broken: str = ""  # the fault, if the plugin is broken
 
     @property

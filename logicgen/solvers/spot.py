@@ -88,7 +88,7 @@ class SpotSolver(Solver):
         try:
             wrong = _automaton(~problem.rename(names), dictionary)
             return Verdict.INCORRECT if word.intersects(wrong) else Verdict.CORRECT
-        except RuntimeError:  # too many acceptance sets
+        except RuntimeError:  # Spot needs too many acceptance sets
             return Verdict.UNKNOWN
 
 

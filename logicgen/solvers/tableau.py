@@ -75,9 +75,9 @@ class Unfolding:
         self._literal: dict[int, int] = {}
         self._pending: list[int] = []
         self._element: dict[int, int] = {}  # edge -> its bit in sets of formulas
-        self._asked: list[int] = []  # by element: the variable "it must hold next"
-        self._now: list[int] = []  # by element: the literal "it holds now"
-        self._next: dict[int, int] = {}  # edge -> atom "it must hold next"
+        self._asked: list[int] = []  # by element: the variable "element must hold next"
+        self._now: list[int] = []  # by element: the literal "element holds now"
+        self._next: dict[int, int] = {}  # edge -> atom "edge must hold next"
         self.atoms: dict[int, tuple[int, int]] = {}  # atom -> elements, postponed untils
         self._untils = 0
         self._at = [self._new() for _ in positions]

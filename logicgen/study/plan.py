@@ -51,7 +51,7 @@ class Plan:
     command: str  # command line that runs the study, for its report
     report: Callable[[list[Record]], Report]
     trials: dict[str, Trial] = field(default_factory=dict)
-    impossible: dict[str, str] = field(default_factory=dict)  # reasons, by name of the trial
+    impossible: dict[str, str] = field(default_factory=dict)  # the reason, by name of the trial
     cpu: bool = False  # whether the functions of the trials always use the CPU
     whole: bool = False  # whether the report needs all trials, and all tables are printed
 

@@ -108,7 +108,7 @@ class MeasureTable(DecodingKeys):
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
     data: str | None = None
     size: Count | None = None  # examples in train, validation and test together
-    data_set: dict[str, Any] = Field(default={})  # changes to that recipe
+    data_set: dict[str, Any] = Field(default={})  # changes to the recipe `data`
     data_seed: Seed | None = None  # seed of these data; default: the seed of [base]
     split: str = "test"
     limit: Count | None = None

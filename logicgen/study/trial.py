@@ -63,8 +63,8 @@ class Training(Table):
     model: ModelRecipe  # with all changes and the seed; no recipe here has its description
     trained: DataSet
     measures: tuple[MeasureOn, ...]
-    start: str | None = None  # training starts from the weights of this trial
-    weights: str | None = None  # training starts from this folder of weights
+    start: str | None = None  # name of the trial from whose weights training starts
+    weights: str | None = None  # folder of the weights from which training starts
 
     @property
     def point(self) -> str:
@@ -95,7 +95,7 @@ class Trial:
     """
 
     name: str
-    function: Callable[..., Json]  # at the top level of a module: a worker process imports it
+    function: Callable[..., Json]  # a function of a module, which a worker process can import
     arguments: Json
     after: str | None = None  # name of a trial that has to be done before
     training: Training | None = None  # the arguments, if the function is `train_and_measure`

@@ -38,7 +38,7 @@ class TrialWorker:
     """The handle on a process, which is started for the first trial and again after a death."""
 
     def __init__(self, environment: dict[str, str], log: Path, device: str) -> None:
-        self.environment = environment  # added to the environment of this process
+        self.environment = environment  # variables to add to the environment of this process
         self.log = log  # file for the output of trainings, and for tracebacks
         self.device = device  # device of the trials, for their records
         self.process: subprocess.Popen[str] | None = None

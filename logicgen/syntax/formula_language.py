@@ -109,7 +109,9 @@ class _Operator:
     right: frozenset[str]  # the rules of a right operand
 
 
-_NOTHING = _Operator("", "", frozenset(), frozenset())  # for a token that is not binary
+_NOTHING = _Operator(
+    "", "", frozenset(), frozenset()
+)  # stands for a token that is not a binary operator
 
 
 def _closes(operator: _Operator, rule: str) -> bool:

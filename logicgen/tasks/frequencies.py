@@ -48,7 +48,7 @@ class Frequencies:
     def __init__(self, kind: FrequencyKind) -> None:
         self.kind = kind
         self.most = len(CHARACTERS) if kind == "characters" else None
-        self._sums: list[float] = []  # by symbol: the sum of the weights up to it
+        self._sums: list[float] = []  # entry i is the sum of the weights of symbols 0 to i
 
     def weight(self, symbol: int) -> float:
         """Return a symbol's weight: 1, a character's count plus 1 (Laplace), or 1 / rank (Zipf)."""

@@ -214,9 +214,12 @@ class Drawer:
     def listed(
         self, cell: Cell, split: str, remainder: int | None, seen: RandomKeys
     ) -> Iterator[Example]:
-        """Yield all examples of a cell whose keys are not in `seen`, in an order given by the seed.
+        """Yield all new examples of a cell, in an order given by the seed.
 
-        With a `remainder`, yield only the examples that are reserved for a split (`REMAINDERS`).
+        A cell is the problems of one number of symbols and one range of lengths.
+
+        remainder: if given, yield only the examples that are reserved for a split (`REMAINDERS`).
+        seen: keys of earlier examples, which are not yielded again.
         """
         rng = Random(f"{self.seed}/{split}/{cell.symbols}/{cell.length}")
         named = list(self._all(cell))
@@ -277,7 +280,7 @@ class Drawer:
             names = self._names(draw, rng, cell, len(symbols))
         problem = _renamed(canonical, symbols, names)
         if not (self.alpha or by_answer) and taken(fingerprint(problem)):
-            return None  # excluded before it is solved
+            return None  # exclude the problem before it is solved
         answer = self._answer(draw.problem, canonical, wanted)
         if answer is None:
             return None
@@ -408,7 +411,7 @@ class ProblemSamples:
 
     @cached_property
     def _cells(self) -> list[Cell]:
-        """Return the cells that have problems, shortest first."""
+        """Return the (number of symbols, length) pairs that have problems, shortest first."""
         lengths, symbols = (range(low, high + 1) for low, high in (self.length, self.symbols))
         return [cell for n, k in product(lengths, symbols) if self._holds(cell := Cell(k, n))]
 
@@ -425,7 +428,7 @@ class ProblemSamples:
         return self._item(index)[1]
 
     def _item(self, index: int) -> tuple[Any, Cell]:
-        """Return a problem and its cell. The last problem is cached."""
+        """Return a problem with its number of symbols and length. The last problem is cached."""
         index = as_index(index)
         last = self._last  # a copy, because another thread may change the attribute
         if last is None or last[0] != index:
@@ -452,18 +455,25 @@ class ProblemSamples:
         )
 
     def _drawn_cell(self, index: int, rng: Random) -> Cell | None:
-        """Return a random open cell for a problem, or None if that cell has no problems."""
+        """Draw a number of symbols and a length for a problem that the curriculum has opened.
+
+        Returns None if no problem has this number of symbols and this length.
+        """
         if self.curriculum is None:
             (few, many), (short, long) = self.symbols, self.length
             length = rng.randint(short, long)
             cell = Cell(rng.randint(few, many), length)
             return cell if self._holds(cell) else None
         done = min(index + 1, self.curriculum)
-        open_cells = -(-len(self._cells) * done // self.curriculum)  # rounded up, so at least one
+        # Round up, so that at least one cell is open.
+        open_cells = -(-len(self._cells) * done // self.curriculum)
         return rng.choice(self._cells[:open_cells]) if open_cells else None
 
     def _holds(self, cell: Cell) -> bool:
-        """Return whether a cell has a problem. If not, remember the obstacle."""
+        """Return whether a problem has the cell's number of symbols and length.
+
+        If the cell is empty, remember the reason.
+        """
         if cell not in self._known:
             obstacle = self._source.obstacle(cell)
             self._obstacle = obstacle or self._obstacle

@@ -38,7 +38,7 @@ PATTERNS = {
         "G((p0 & !p1) -> (!p1 W (!p1 & p2)))",
         "G((p0 & !p1) -> (!p1 U (!p1 & p2)))",
     ),
-    "bounded existence": (  # at most twice
+    "bounded existence": (  # a state occurs at most twice
         "!p0 W (p0 W (!p0 W (p0 W G!p0)))",
         "Fp0 -> ((!p0 & !p1) U (p0 | ((!p0 & p1) U (p0 | ((!p0 & !p1) U (p0 | ((!p0 & p1) U "
         "(p0 | (!p1 U p0)))))))))",

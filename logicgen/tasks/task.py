@@ -29,9 +29,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a data set: a length in tokens and, unless None, a number of symbols.
+    """A cell: the problems of a data set with one number of symbols and one range of lengths.
 
-    If a cell has a `width`, it contains the lengths from `length` to `length + width - 1`.
+    Attributes:
+        symbols: the number of symbols; None if problems are not grouped by symbols.
+        length: the least length, in tokens.
+        width: the number of lengths.
     """
 
     symbols: int | None
@@ -56,13 +59,15 @@ class Draw:
     """A problem that a source has drawn. Its symbols are named `a`, `b`, ... in order."""
 
     problem: Any  # a value of the task
-    symbols: int  # the number of symbols of the problem, as its cell counts them
+    symbols: int  # the number of symbols; the task defines which symbols count
     # The names that the source chose for these symbols, in the same order; () if it chose no names
     names: tuple[str, ...] = ()
 
 
 class Source(ABC):
     """A source of problems, which can be drawn at random, counted, or listed.
+
+    A cell is the problems of one number of symbols and one range of lengths.
 
     symbols: the fewest and the most symbols of a training problem. They apply to cells without a
         number of symbols.
@@ -98,10 +103,10 @@ class Source(ABC):
 
     @abstractmethod
     def all(self, cell: Cell) -> Iterator[Draw]:
-        """Yield every problem of the cell up to renaming, each once, if they can be counted."""
+        """Yield every problem of a cell once up to renaming, if the problems can be counted."""
 
     def obstacle(self, cell: Cell) -> str | None:
-        """Return why the cell is empty, and which keys to change; None if no reason is known.
+        """Return why a cell is empty, and which keys to change; None if no reason is known.
 
         If a number of symbols is impossible, all lower or all higher numbers are impossible, too.
         """

@@ -49,7 +49,7 @@ class Row(NamedTuple):
 
     problem: list[int]
     answer: list[int]
-    advantage: float = 1.0  # relative to the other answers to the problem
+    advantage: float = 1.0  # how much better than other answers to the problem
     score: float = 0.0  # log-probability with which the answer was drawn
     right: NextTokens | None = None  # all right next tokens, not only those of the answer
 
@@ -274,7 +274,8 @@ class AcceptanceLearner(ModelLearner):
         if rows:
             seed = torch.Generator().manual_seed(found.number)
             batch = self._batch(0, rows)
-            with float32_products(self.model.device):  # as when the answers were drawn
+            # The answers were also drawn with products in float32.
+            with float32_products(self.model.device):
                 start = self.start.to(self.model.device).log_probabilities(batch, seed).sum(1)
             now = torch.tensor([each.attempts[0].score for each in firsts])
             measures["distance"] = float((now - start.cpu()).mean())

@@ -194,7 +194,7 @@ def _identity(
     """Return the values that must not change when a run is resumed."""
     begun = None if start is None else checkpoint.weights_digest(start)
     identity = {**model.identity(), "data": data.fingerprint, "start": begun}
-    if model.recipe.learns == "accepted":  # rounds depend on these data sets
+    if model.recipe.learns == "accepted":  # the rounds of training use these data sets
         identity["held_out"] = sorted({each.fingerprint for each in held_out})
     return identity
 
