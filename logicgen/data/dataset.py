@@ -200,7 +200,10 @@ class Dataset(DataFolder[DataRecipe]):
 
     @classmethod
     def summary(cls, description: dict[str, Any], place: object) -> list[str]:
-        """Return lines with the number of examples, and with empty splits and short cells."""
+        """Return lines with the number of examples, empty splits, and cells with too few examples.
+
+        A cell is the problems of one number of symbols and one range of lengths.
+        """
         splits = description["splits"].values()
         short, cells = (sum(split[key] for split in splits) for key in ("cells_short", "cells"))
         lines = [f"{place}: {description['examples']:,} verified examples"]

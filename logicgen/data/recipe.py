@@ -119,7 +119,10 @@ class _Ranges(Table):
         return True
 
     def cells(self, symbols: Iterable[int | None] | None = None) -> Iterator[Cell]:
-        """Yield the cells, for all numbers of symbols or for the given numbers."""
+        """Yield the cells: the groups of problems with one number of symbols and similar lengths.
+
+        symbols: the numbers of symbols; all numbers of the range if not given.
+        """
         shortest, longest = self.length
         every = range(self.symbols[0], self.symbols[1] + 1) if self.counted else [None]
         for count in every if symbols is None else symbols:
@@ -127,7 +130,7 @@ class _Ranges(Table):
                 yield self.cell(count, length)
 
     def cell(self, symbols: int | None, length: int) -> Cell:
-        """Return the cell that contains a length of the range."""
+        """Return the cell (group of problems) with this number of symbols and this length."""
         shortest, longest = self.length
         first = length - (length - shortest) % self.step
         return Cell(symbols, first, min(self.step, longest + 1 - first))

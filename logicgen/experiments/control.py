@@ -98,7 +98,7 @@ def check(grammar: Grammar, connection: Connection) -> Json | None:
 
 
 def published(students: int, seed: int, lesson: dict[str, Any]) -> Json:
-    """Train students of the published sentences, and cut the connection `big` -> `dog` of each.
+    """Learn grammars (students) of the published sentences, and cut `big` -> `dog` in each.
 
     The result contains, for each student with this connection, the probabilities of four sentences
     before and after the cut (`probabilities`), and the largest difference from an expected
@@ -113,7 +113,7 @@ def published(students: int, seed: int, lesson: dict[str, Any]) -> Json:
     for student in (pruned(each, NEGLIGIBLE) for each in learned):
         try:
             connection = find_connection(student, "big", "dog")
-        except LogicgenError:  # the student has learned a grammar without this connection
+        except LogicgenError:  # the learned grammar (student) lacks this connection
             continue
         after = cut(student, "big", "dog")
         left = path_by_path(student, ids, connection)
@@ -163,8 +163,9 @@ def trials(settings: ControlSettings) -> dict[str, Call]:
 def report(settings: ControlSettings, results: dict[str, Json]) -> Report:
     """Return the report on the cuts of connections.
 
-    It contains the probabilities of sentences before and after the cut in students, the largest
-    deviations from expected probabilities, and a picture of the weights of a student.
+    The report contains the probabilities of sentences before and after the cut in learned grammars
+    (students). It also contains the largest deviations from expected probabilities, and a picture
+    of the weights of a learned grammar.
     """
     found, drawn = results["published"], results["random"]
     before, after = np.array(found["probabilities"]).transpose(1, 0, 2)
@@ -207,7 +208,8 @@ def report(settings: ControlSettings, results: dict[str, Json]) -> Report:
 def _cut_rows(cuts: list[Json], deviations: list[float]) -> list[list[str]]:
     """Return the (name, number) rows of the table of cuts of random grammars.
 
-    deviations: for each student, the largest deviation of a probability from its expected value.
+    deviations: for each learned grammar (student), the largest deviation of a probability from its
+        expected value.
     """
     total = {
         key: f"{sum(each[key] for each in cuts):,}"

@@ -30,8 +30,9 @@ from logicgen.report.grammar_page import draw_grammars
 from logicgen.report.tables import Report
 from logicgen.training.students import Sentences
 
-# A student has found the teacher if their `distance` has a mean below this number. It has found the
-# class of the teacher if their `class_distance` has a mean below this number.
+# A learned grammar (student) has found the grammar of its sentences (teacher) if the mean of
+# their `distance` is below this number. It has found the class of the teacher if the mean of their
+# `class_distance` is below this number.
 FOUND = 0.05
 
 
@@ -47,9 +48,11 @@ class IdentifySettings(ExperimentSettings):
 
 
 def taught(teacher: Grammar, lessons: list[Sentences], lesson: Json, seed: int) -> list[Grammar]:
-    """Train a student of the teacher's size for each of the lessons, and align its units.
+    """Train grammars (students) of the teacher's size, and align their units with the teacher's.
 
-    lessons: a set of sentences for each student.
+    A unit is a hidden state of a grammar.
+
+    lessons: for each student, the set of its training sentences.
     lesson: the settings of the training.
     """
     width = max(len(units) for units in teacher.units)
@@ -65,7 +68,7 @@ def taught(teacher: Grammar, lessons: list[Sentences], lesson: Json, seed: int) 
 def identify(
     grammar: dict[str, Any], students: int, sentences: int | None, lesson: dict[str, Any], seed: int
 ) -> Json:
-    """Train students of a teacher, and return their distances to the teacher.
+    """Train grammars (students) on sentences of a grammar (the teacher); return their distances.
 
     grammar: the teacher.
     sentences: the number of sentences for each student; None means all.
@@ -141,7 +144,7 @@ def weights_by_name(grammar: Grammar, teacher: Grammar) -> list[tuple[str, float
 
 
 def trials(settings: IdentifySettings) -> dict[str, Call]:
-    """Return a single trial, which trains all students of the teacher."""
+    """Return a single trial, which trains all grammars (students) on the teacher's sentences."""
     teacher = find_teacher(settings.teacher)
     try:
         teacher.sentences()  # the divergence is a sum over all sentences
@@ -156,7 +159,7 @@ def trials(settings: IdentifySettings) -> dict[str, Call]:
 
 
 def identified(means: np.ndarray, classes: np.ndarray | None) -> tuple[int, int, int] | None:
-    """Count the students that found the teacher, only the teacher's class, or neither of them.
+    """Count the learned grammars (students) that found the teacher, only its class, or neither.
 
     means: (students,) mean distances.
     classes: (students,) mean distances of canonical forms; None means not measured. In this case
@@ -170,7 +173,7 @@ def identified(means: np.ndarray, classes: np.ndarray | None) -> tuple[int, int,
 
 
 def report(settings: IdentifySettings, found: dict[str, Json]) -> Report:
-    """Return the report on the distances of the students to the teacher.
+    """Return the report on the distances of the learned grammars (students) to the teacher grammar.
 
     A picture shows the weights of the teacher and the mean weights of its students.
     """

@@ -65,7 +65,7 @@ def map_point(
     concentration: float,
     lesson: dict[str, Any],
 ) -> Json:
-    """Train a student of each of several random teachers, and return their distances.
+    """Learn a grammar (student) from sentences of each of several random grammars (teachers).
 
     The result contains, for each teacher and its student, the mean `distance` (`distances`), the
     mean `class_distance`, which ignores differences that no sentence reveals (`classes`), and
@@ -172,7 +172,9 @@ def _cell(row: Json) -> str:
 
 
 def _found_class(found: Json) -> Json:
-    """Return the share of students in the class of their teacher, as `found_class`.
+    """Return the share of learned grammars (students) in the class of their teacher.
+
+    The key of the result is `found_class`.
 
     The result is empty if `class_distance` was not measured.
     """

@@ -86,7 +86,7 @@ class LessonTable(Table):
 def learn(
     lessons: list[Sentences], words: tuple[str, ...], width: int, lesson: Json, seed: int
 ) -> tuple[list[Grammar], np.ndarray]:
-    """Train a student for each of `lessons`, which are sets of sentences.
+    """Learn a grammar (student) from each of `lessons`, which are sets of sentences.
 
     width: the number of units of each layer.
     lesson: the keys of `Lesson`, the settings of the training.

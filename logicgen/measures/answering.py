@@ -33,8 +33,8 @@ CHUNK = 256
 # multiple of ROOM, and increased by ROOM.
 PER_TOKEN, ROOM = 2, 24
 
-# The most tokens of a problem. If eight times the longest training problem is more, that is the
-# limit. Decoding of longer problems takes minutes.
+# A problem may have MOST_TOKENS tokens, or eight times the tokens of the longest training problem,
+# whichever is more. Decoding of longer problems takes minutes.
 MOST_TOKENS = 256
 
 

@@ -70,7 +70,7 @@ def control_guesses(
     if corpus.task_name == "automaton" and len(corpus.tokens) - 1 <= MOST_SYMBOLS:
         automaton = read_automaton(corpus.folder / AUTOMATON)
         rows = []
-        for row in tokens:  # takes up to a second for a row with eight symbols
+        for row in tokens:  # a row with eight symbols takes up to a second
             rows.append(_most_probable(automaton, row))
             progress(len(rows), len(tokens))
         found["exact"] = np.stack(rows)

@@ -329,9 +329,10 @@ class Predictor:
     def answers(
         self, places: np.ndarray, decoding: Decoding, progress: Counted = lambda *_: None
     ) -> list[str]:
-        """Return an answer for each place, in prefix notation.
+        """Return an answer in prefix notation for each place.
 
-        The problem and its embedding seed determine samples.
+        A place is a pair of an embedding seed and a problem, as one number. It determines the
+        random numbers of a random answer.
         """
         found = self._ask(places, decoding, progress)
         return [self.vocabulary.decode(answers[0].ids) for answers in found]
@@ -356,7 +357,10 @@ class Predictor:
         ]
 
     def _ask(self, places: np.ndarray, decoding: Decoding, progress: Counted) -> list[list[Answer]]:
-        """Return the model's answers for each place. Samples differ between embedding seeds."""
+        """Return the model's answers for each place, a pair of an embedding seed and a problem.
+
+        Random answers differ between embedding seeds.
+        """
         from logicgen.model.model import Request
         from logicgen.nn.samples import Sampling
 

@@ -70,7 +70,7 @@ class InductiveStarts(nn.Module):
         return int(self.losses.argmin())
 
     def weights(self) -> LogWeights:
-        """Return the weights of the best start, as tensors (1, ...) for one student."""
+        """Return the weights of the best random start, as tensors whose first dimension is 1."""
         return LogWeights(*(each[self.best][None] for each in self.network.weights()))
 
     def grammar(self) -> Grammar:
@@ -203,7 +203,7 @@ def _surprise(probabilities: Tensor) -> Tensor:
 
 
 def as_grammar(weights: LogWeights, student: int, words: tuple[str, ...]) -> Grammar:
-    """Convert the weights of one student to a grammar."""
+    """Convert the weights of one network to a grammar."""
     start, tokens, below = (each[student].detach().double().exp().cpu().numpy() for each in weights)
     return named(
         Grammar(

@@ -43,7 +43,7 @@ Embedding = Literal["indicator", "dense"]
 # The least log weight in the input of a perceptron. An input of -inf would give nan.
 FLOOR = -20.0
 
-# Standard deviation of initial parameters. A smaller value leads to more students with equal units.
+# Standard deviation of initial parameters. With a smaller value, more models have equal units.
 SPREAD = 1.0
 
 
@@ -184,7 +184,7 @@ class Perceptron(nn.Module):
         self.down = nn.Parameter(torch.zeros(students, hidden, width))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Transform N messages of each student, (S, N, Z) to the same shape."""
+        """Transform N messages of each of S models, (S, N, Z) to the same shape."""
         read = x.clamp(min=FLOOR).log_softmax(-1).clamp(min=FLOOR)
         added: Tensor = F.gelu(read @ self.up + self.bias) @ self.down
         return x + added
@@ -201,7 +201,7 @@ class InductiveTransformer(nn.Module):
             and W_{t,x} is softmax_t of their products with one vector per unit.
         perceptron: hidden width of perceptrons that replace the factors between layers. With them
             the marginals are inexact. 0: no perceptrons.
-        nudge: a number that breaks the symmetry (section 4.3), so that more students agree on the
+        nudge: a number that breaks the symmetry (section 4.3), so that more models agree on the
             order of units. It is added to the initial logit of the first word for the first unit of
             the first layer. It is also added, in each layer, to the logit of the first unit below
             for the first unit.

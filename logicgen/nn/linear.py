@@ -141,5 +141,5 @@ def _capabilities() -> Mapping[str, Any]:
     """Return whether this CPU has each of PyTorch's named capabilities."""
     if hasattr(torch.cpu, "get_capabilities"):
         return dict(torch.cpu.get_capabilities())
-    # PyTorch before 2.11
+    # PyTorch before 2.11 reports only this capability.
     return {"avx512_bf16": torch.cpu._is_avx512_bf16_supported()}

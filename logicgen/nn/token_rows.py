@@ -87,7 +87,7 @@ class Rows:
 
     def log_probabilities(self, features: Tensor) -> Tensor:
         """Return the log-probabilities of each token, (B, T, V), from features (B, T, width)."""
-        by_row = self._scores(features).log_softmax(-1)  # independent of the names of tokens
+        by_row = self._scores(features).log_softmax(-1)  # by number of the row, not by token
         if self.of is None:
             return by_row
         return by_row.gather(2, self.of[:, None].expand(-1, by_row.shape[1], -1))

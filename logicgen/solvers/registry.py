@@ -188,9 +188,9 @@ def _plain(found: Any, kind: Any) -> tuple[Status, str | None, str]:
 
 @cache
 def foreign_facts(name: str) -> PluginFacts:
-    """Return the facts of a plugin, which is imported in another process.
+    """Return the facts of a plugin. Another process imports the plugin.
 
-    So its import can neither end nor disturb this process.
+    So the import can neither end nor disturb this process.
     """
     try:
         with Pool[str, PluginFacts](_describing) as pool:

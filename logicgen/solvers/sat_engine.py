@@ -38,11 +38,11 @@ class Effort:
 
     @staticmethod
     def of(steps: int | None) -> Effort | None:
-        """Return the effort of this number of steps. Without a number, return None: no limit."""
+        """Return an effort that allows `steps` steps of search, or None for no limit."""
         return None if steps is None else Effort(steps)
 
     def spend(self, steps: int) -> None:
-        """Use up this number of steps. Raises EffortError if fewer are left."""
+        """Count steps of the search. Raises EffortError if the limit is exceeded."""
         self.left -= steps
         if self.left < 0:
             raise EffortError(f"more than {self.steps:,} steps of search")

@@ -147,7 +147,10 @@ def plan(study: Study) -> Plan:
 
 
 def _lost_start(made: Plan, name: str) -> str | None:
-    """Return the first missing trial in the chain of starts of a trial, or None."""
+    """Return the missing trial that a trial depends on, or None if no trial is missing.
+
+    A trial may start from the weights of another trial, which may start from a third trial.
+    """
     start = made.trials[name].after
     while start in made.trials:
         start = made.trials[start].after

@@ -88,7 +88,7 @@ def teach(
     seed: int = 0,
     progress: Progress = lambda done, total: None,
 ) -> tuple[LogWeights, np.ndarray]:
-    """Train one student on each set of sentences.
+    """Train an inductive Transformer (student) on each set of sentences.
 
     Returns the weights, and the losses in nats per sentence, (students,).
 
@@ -122,7 +122,7 @@ def teach(
 
 
 class _Course:
-    """The sentences of all students, and the training steps on them."""
+    """The sentences of all students (inductive Transformers), and the training steps."""
 
     def __init__(self, lessons: Sequence[Sentences], lesson: Lesson) -> None:
         self.lesson = lesson
@@ -161,7 +161,7 @@ class _Course:
 
     @torch.no_grad()
     def ranked(self, network: InductiveTransformer) -> Tensor:
-        """Return numbers of starts, (students, starts), with each student's best start first."""
+        """Rank the random starts of each student by loss, best first: (students, starts)."""
         # If starts have equal losses, prefer the start with the least ambiguity.
         loss = self.loss(network) + self.lesson.crispness / 50 * ambiguity(network.weights())
         table = loss.view(len(self.ids), -1)
