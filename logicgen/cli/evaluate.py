@@ -57,6 +57,12 @@ _OF_PROMPTS = ("run", "data", "split", "limit", "prompts")
     help="With --sample, for language models: take the most frequent of N random answers.",
 )
 @opt.integer_option(
+    "--shots",
+    least=0,
+    metavar="K",
+    help="For language models: K solved training examples before each problem [as in training].",
+)
+@opt.integer_option(
     "--verified",
     metavar="N",
     help="Also score the first accepted answer of up to N: the prediction, then random answers.",
@@ -80,9 +86,9 @@ def evaluate(run: Path, data: Path, out: Path | None, **options: Any) -> None:
     Writes predictions.parquet, summary.json, cells.csv, figures and report.html, a page with all
     answers. [low, high] is a 95% interval over problems.
 
-    A language model gets look-up and permutation problems as prompts. For a corpus its perplexity
-    is measured by position. If the corpus is from an automaton, the model is also compared with
-    the true probabilities.
+    A language model gets problems as prompts, after solved examples if it was trained with
+    `training.shots`. For a corpus its perplexity is measured by position. If the corpus is from an
+    automaton, the model is also compared with the true probabilities.
     """
     replies = isfile(run)
     if replies:

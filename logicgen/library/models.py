@@ -217,6 +217,7 @@ def score_answers(
     sample: bool = False,
     verified: int | None = None,
     votes: int | None = None,
+    shots: int | None = None,
     reset_rows: int | None = None,
     timeout: float = 10.0,
     bars: Bars = no_bars,
@@ -228,9 +229,9 @@ def score_answers(
     out: folder for the scores. If not given, `SPLIT` in the folder of the model.
     search, random: settings of beam search, and of random draws.
     sample: draw the answers at random instead of by beam search. verified: as in `evaluate`.
-    votes: for a language model, draw this number of answers and take the most frequent answer.
-    reset_rows: a seed. The embeddings of symbols that never occur in training are redrawn with it.
-    timeout: time limit in seconds for each answer. settings: as in `predict_and_verify`.
+    votes, shots: for a language model, numbers of drawn answers and of solved examples.
+    reset_rows: a seed, to redraw the embeddings of symbols that never occur in training.
+    timeout, settings: seconds for each answer, and settings as in `predict_and_verify`.
 
     Raises LogicgenError if the model does not fit the data, or if the folder holds other files.
     """
@@ -244,16 +245,15 @@ def score_answers(
         from logicgen.nn.decoding import BeamSearch
         from logicgen.nn.samples import Sampling
     dataset = as_dataset(load_dataset(data) if isinstance(data, str | Path) else data)
-    sampling = Sampling(**random or {})
+    sampling, workers = Sampling(**random or {}), settings.get("workers", 1)
     settings |= {"decoding": sampling if sample else BeamSearch(**search), "seconds": timeout}
     settings["verified"] = None if verified is None else VerifiedSearch(verified, sampling)
-    model, about, scores = _answerer(run, dataset, split, device, votes, reset_rows, say)
+    model, about, scores = _answerer(run, dataset, split, device, votes, shots, reset_rows, say)
     predictions.check_fits(model, dataset, about, settings.get("ensemble", 1))
     folder = out or checkpoint.scores_folder(run, scores)
     prepare_folder(folder)  # an unwritable folder fails before slow predictions
     with bars("answers") as progress:
         table = predictions.predict_and_verify(model, dataset, about, progress=progress, **settings)
-        workers = settings.get("workers", 1)
         return folder, write_evaluation(table, folder, workers=workers, progress=progress)
 
 
@@ -263,6 +263,7 @@ def _answerer(
     split: str,
     device: str,
     votes: int | None,
+    shots: int | None,
     reset_rows: int | None,
     say: Say,
 ) -> tuple[Answerer, About, str]:
@@ -277,10 +278,11 @@ def _answerer(
     if reset_rows is not None:
         redrawn = collapse.reset_rows(*collapse.trained_rows(Path(run), opened, data), reset_rows)
         say(f"rows redrawn of tokens that never occur in training: {redrawn:,}")
-    model = opened.answerer(data, str(run), votes)
+    model = opened.answerer(data, str(run), votes, shots)
     about = predictions.About.of(model.region, Path(run).resolve().name, data, split)
     # Scores on another task than the model's own get a folder with the name of the data set.
     scores = split if model.trained_on_task else f"{data.name}-{split}"
+    scores += "" if shots is None else f"-shots-{shots}"
     scores += "" if reset_rows is None else f"-reset-rows-{reset_rows}"
     return model, replace(about, reset_rows=reset_rows, precision=opened.precision), scores
 

@@ -176,7 +176,7 @@ def predict_and_verify(
     from logicgen.nn.decoding import GREEDY
 
     decoding = decoding or GREEDY
-    how = {"grammar": grammar, "ensemble": ensemble, **_asked(model.votes, verified)}
+    how = {"grammar": grammar, "ensemble": ensemble, **_asked(model, verified)}
     numbers, table = chosen_rows(model, data, about, ensemble, limit)
     rows = [
         {"row": row, "embedding_seed": seed, **example}
@@ -197,12 +197,10 @@ def predict_and_verify(
     return described(rows, SCHEMA, replace(about, decoding={**asdict(decoding), **how}))
 
 
-def _asked(votes: int, verified: VerifiedSearch | None) -> dict[str, Any]:
-    """Return settings for the description: votes and verified decoding, if they are used.
-
-    votes: number of answers of a language model that vote.
-    """
-    how: dict[str, Any] = {"votes": votes} if votes > 1 else {}
+def _asked(model: Answerer, verified: VerifiedSearch | None) -> dict[str, Any]:
+    """Return settings for the description: votes, shots and verified decoding, if used."""
+    how: dict[str, Any] = {"votes": model.votes} if model.votes > 1 else {}
+    how |= {"shots": model.shots} if model.shots else {}
     if verified is not None:
         sampling = replace(verified.sampling, answers=verified.draws)
         how["verified"] = asdict(replace(verified, sampling=sampling))

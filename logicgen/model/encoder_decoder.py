@@ -20,8 +20,17 @@ from logicgen.data.opening import as_dataset
 from logicgen.errors import LogicgenError
 from logicgen.extras import load_plugin, plugins
 from logicgen.model.batches import Batch, BatchStream, Rank, ended, make_batch
-from logicgen.model.model import Answer, Loss, Model, Request, check_same_keys, load_start
+from logicgen.model.model import (
+    Answer,
+    Loss,
+    Model,
+    Request,
+    check_same_keys,
+    load_start,
+    read_answers,
+)
 from logicgen.model.recipe import EncoderDecoderTable, ModelRecipe
+from logicgen.model.recipe_tables import RandomRowsTable
 from logicgen.model.sequences import ProblemData, TrainingRegion, problem_data
 from logicgen.nn.canonical import first_occurrence, rename
 from logicgen.nn.decoding import BeamSearch, decode
@@ -33,6 +42,7 @@ from logicgen.nn.embedding import (
     SymbolInvariant,
 )
 from logicgen.nn.loss import AdaCos, CrossEntropy
+from logicgen.nn.token_rows import SequenceRows
 from logicgen.nn.transformer import Transformer
 from logicgen.tasks import load_task
 from logicgen.tokens import Vocabulary
@@ -62,7 +72,7 @@ class EncoderDecoder(Model):
     """
 
     noun = "an encoder-decoder"
-    votes = 1
+    votes, shots = 1, 0
     trained_on_task = True
     several_devices = True
     region: TrainingRegion
@@ -84,10 +94,7 @@ class EncoderDecoder(Model):
         self.alphabet = alphabet
         self.task_name = task_name
         self.region = region
-        options = self.rows.model_dump(exclude={"method", "resample"}, exclude_none=True)
-        method = self.rows.method
-        made = EMBEDDINGS.get(method) or load_plugin(plugins("logicgen.embeddings")[method])
-        self.embedding: Embedding = made(len(vocabulary), self.network.width, **options)
+        self.embedding = self._embedding()
         if self.embedding.max_symbols is not None and self.embedding.max_symbols < alphabet:
             raise LogicgenError(
                 f"the training data have {alphabet} symbols, the recipe's embedding has"
@@ -118,6 +125,17 @@ class EncoderDecoder(Model):
                 " network.width, or choose other network.encoder_positions"
             )
         self._check_range(longest)
+
+    def _embedding(self) -> Embedding:
+        """Return the embedding of the recipe, with new weights."""
+        fixed, width, method = len(self.vocabulary), self.network.width, self.rows.method
+        if isinstance(self.rows, RandomRowsTable):
+            options = self.rows.model_dump(exclude_none=True)
+            return SequenceRows(fixed, width, symbols=self.alphabet, **options)
+        options = self.rows.model_dump(exclude={"method", "resample"}, exclude_none=True)
+        made = EMBEDDINGS.get(method) or load_plugin(plugins("logicgen.embeddings")[method])
+        embedding: Embedding = made(fixed, width, **options)
+        return embedding
 
     def _transformer(self, **arguments: Any) -> Transformer:
         """Return the network, with new weights."""
@@ -298,8 +316,14 @@ class EncoderDecoder(Model):
             seen[[token - fixed for token in texts.different() if token >= fixed]] = True
         return rows, seen
 
-    def answerer(self, data: Dataset, called: str, votes: int | None = None) -> EncoderDecoder:
-        """Return this model. Raises LogicgenError if `votes` is given."""
+    def answerer(
+        self, data: Dataset, called: str, votes: int | None = None, shots: int | None = None
+    ) -> EncoderDecoder:
+        """Return this model. Raises LogicgenError if `votes` or `shots` is given."""
+        if shots is not None:
+            raise LogicgenError(
+                f"--shots: {called} is not a language model, and reads one problem: leave it out"
+            )
         if votes is not None:
             raise LogicgenError(
                 f"--votes: {called} is not a language model; leave it out, or let the solver choose"
@@ -393,13 +417,8 @@ class EncoderDecoder(Model):
                 self.loss.scale,
                 self.loss.never,
             )
-            found = zip(rows, decoded.ids.tolist(), decoded.scores.tolist(), strict=True)
-            for row, answers, scores in found:
-                several[row] = [
-                    Answer(self._without_end(ids), score)
-                    for ids, score in zip(answers, scores, strict=True)
-                    if ids[0] != self.vocabulary.pad  # fewer answers were found
-                ]
+            for row, answers in zip(rows, read_answers(decoded, self.vocabulary), strict=True):
+                several[row] = answers
         return several
 
     def named(self, batch: Batch, symbols: int) -> Batch:
@@ -413,10 +432,6 @@ class EncoderDecoder(Model):
             inputs=rename(batch.inputs, names, fixed),
             targets=rename(batch.targets, names, fixed),
         )
-
-    def _without_end(self, ids: list[int]) -> list[int]:
-        end = self.vocabulary.end
-        return ids[: ids.index(end)] if end in ids else ids
 
     @torch.no_grad()
     def inference_matrix(self, symbols: int, embedding_seed: int) -> Tensor:

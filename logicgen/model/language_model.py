@@ -17,6 +17,7 @@ from logicgen.data.corpus import Corpus
 from logicgen.data.dataset import Dataset
 from logicgen.errors import LogicgenError
 from logicgen.model.batches import Rank
+from logicgen.model.few_shot import FewShotModel
 from logicgen.model.model import Loss, Model, check_same_keys, load_start
 from logicgen.model.prompted import PromptedModel
 from logicgen.model.recipe import LanguageModelTable, ModelRecipe, TransformerTable
@@ -24,7 +25,8 @@ from logicgen.model.sequences import SequenceData, TokenBatch, TrainingRegion, s
 from logicgen.nn.generation import Reader
 from logicgen.nn.language_model import CausalLM, CausalTransformer, Elman, NeuralNGram
 from logicgen.nn.token_rows import TokenRows
-from logicgen.tokens import Tokens
+from logicgen.tasks.string_task import DeterminedTask
+from logicgen.tokens import Tokens, symbol_index
 
 
 class LanguageModel(Model):
@@ -65,7 +67,8 @@ class LanguageModel(Model):
     def training_data(cls, recipe: ModelRecipe, data: Dataset | Corpus) -> SequenceData:
         if recipe.training is None:
             return sequence_data(data)
-        return sequence_data(data, recipe.training.learn == "everything", recipe.training.context)
+        table = recipe.training
+        return sequence_data(data, table.learn == "everything", table.context, table.shots or 0)
 
     @classmethod
     def new(cls, recipe: ModelRecipe, data: SequenceData) -> Self:
@@ -125,8 +128,18 @@ class LanguageModel(Model):
 
     # -- use ----------------------------------------------------------------------------------
 
-    def answerer(self, data: Dataset, called: str, votes: int | None = None) -> PromptedModel:
+    def answerer(
+        self, data: Dataset, called: str, votes: int | None = None, shots: int | None = None
+    ) -> PromptedModel | FewShotModel:
         """Return an answerer that uses the problems of a data set as prompts."""
+        if not isinstance(data.task, DeterminedTask):
+            if shots is None:
+                shots = (self.recipe.training and self.recipe.training.shots) or 0
+            return FewShotModel(self, data, called, votes or 1, shots)
+        if shots is not None:
+            raise LogicgenError(
+                f"--shots: problems of {data.task.name} show their own examples: leave it out"
+            )
         return PromptedModel(self, data, votes or 1)
 
     def check(self, count: int) -> None:
@@ -214,10 +227,22 @@ class NeuralLanguageModel(LanguageModel):
             self.table.architecture
         ]
         width = self.table.width
-        given = embedding.model_dump(exclude={"method"}, exclude_none=True)
-        rows = TokenRows(embedding.method, len(self.tokens), width, **given)
+        given = embedding.model_dump(exclude={"method", "random_tokens"}, exclude_none=True)
+        fixed = self._fixed_tokens()
+        rows = TokenRows(embedding.method, len(self.tokens), width, fixed=fixed, **given)
         cached = isinstance(self.table, TransformerTable) and self.table.cache
         return CausalLM(rows, made(**options), width, cached)
+
+    def _fixed_tokens(self) -> int:
+        """Return the number of tokens with stable rows, for `random_tokens = "symbols"`."""
+        if getattr(self.recipe.embedding, "random_tokens", None) != "symbols":
+            return 0
+        if self.region is None:
+            raise LogicgenError(
+                f"embedding.random_tokens: 'symbols' are tokens of problems, and {self.task_name}"
+                " has none: leave it out, or train on problems"
+            )
+        return sum(symbol_index(text) is None for text in self.tokens.texts)
 
     @property
     def random(self) -> bool:

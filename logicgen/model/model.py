@@ -28,7 +28,7 @@ from logicgen.errors import LogicgenError
 from logicgen.model.batches import Rank
 from logicgen.model.recipe import ModelRecipe
 from logicgen.model.sequences import FOLLOWING, TrainingData, TrainingRegion
-from logicgen.nn.decoding import GREEDY, Decoding, GrammarMask
+from logicgen.nn.decoding import GREEDY, DecodedAnswers, Decoding, GrammarMask
 
 if TYPE_CHECKING:
     from logicgen.data.corpus import Corpus
@@ -86,6 +86,7 @@ class Answerer(Protocol):
         alphabet: number of symbols in the training problems.
         canonical: whether renamings of a problem are decoded only once.
         votes: number of answers drawn for each problem. The most frequent answer is returned.
+        shots: number of solved problems that are shown before each problem.
         trained_on_task: whether the model was trained on problems of this task.
     """
 
@@ -101,6 +102,9 @@ class Answerer(Protocol):
 
     @property
     def votes(self) -> int: ...
+
+    @property
+    def shots(self) -> int: ...
 
     @property
     def trained_on_task(self) -> bool: ...
@@ -223,13 +227,17 @@ class Model(nn.Module, ABC):
         )
 
     @abstractmethod
-    def answerer(self, data: Dataset, called: str, votes: int | None = None) -> Answerer:
+    def answerer(
+        self, data: Dataset, called: str, votes: int | None = None, shots: int | None = None
+    ) -> Answerer:
         """Return an object that answers the problems of a data set.
 
         votes: number of answers that a language model draws for a problem. It returns the most
             frequent answer.
+        shots: number of solved problems that a language model reads before a problem; as many as in
+            training if not given.
 
-        Raises LogicgenError if the model cannot read the problems, or cannot vote.
+        Raises LogicgenError if the model cannot read the problems, cannot vote, or takes no shots.
         """
 
     def grammar(self, called: str) -> Grammar:
@@ -238,6 +246,19 @@ class Model(nn.Module, ABC):
         Raises LogicgenError for other models.
         """
         raise LogicgenError(f"{called}: not an inductive Transformer: its weights are no grammar")
+
+
+def read_answers(decoded: DecodedAnswers, vocabulary: Vocabulary) -> list[list[Answer]]:
+    """Return the answers to each problem of a decoded batch, without `<end>` and padding."""
+    end, pad = vocabulary.end, vocabulary.pad
+    return [
+        [
+            Answer(ids[: ids.index(end)] if end in ids else ids, score)
+            for ids, score in zip(answers, scores, strict=True)
+            if ids[0] != pad  # padding: fewer answers were found
+        ]
+        for answers, scores in zip(decoded.ids.tolist(), decoded.scores.tolist(), strict=True)
+    ]
 
 
 def find_device(name: str) -> torch.device:

@@ -58,6 +58,7 @@ class PromptedModel:
     """
 
     canonical = False
+    shots = 0
 
     def __init__(self, model: Prompting, data: Dataset, votes: int = 1) -> None:
         if not isinstance(data.task, DeterminedTask):
@@ -183,7 +184,7 @@ class PromptedModel:
         """Yield, for each vote (draw), the answers to a batch of problems."""
         count, decoding = self._count(request.symbols), request.decoding
         seeds = [
-            [_digest(text, request.embedding_seed, number) for text in texts]
+            [digest(text, request.embedding_seed, number) for text in texts]
             for number in range(request.ensemble)
         ]
         for vote in range(self.votes):
@@ -253,7 +254,7 @@ def _numbers(
     return of_step
 
 
-def _digest(*parts: object) -> int:
+def digest(*parts: object) -> int:
     """Return a 63-bit hash of the parts."""
     digest = hashlib.sha256(":".join(map(str, parts)).encode()).digest()
     return int.from_bytes(digest[:8]) >> 1
@@ -261,7 +262,7 @@ def _digest(*parts: object) -> int:
 
 def _chance(*parts: object) -> float:
     """Return a number in [0, 1), computed from a hash of the parts."""
-    return (_digest(*parts) >> 10) / 2**53
+    return (digest(*parts) >> 10) / 2**53
 
 
 T = TypeVar("T", bound=Hashable)

@@ -28,6 +28,7 @@ from logicgen.model.recipe_tables import (
     InterchangeableTable,
     Layers,
     LearnedTable,
+    LexinvariantTable,
     LossTable,
     NamesTable,
     PartialTable,
@@ -114,6 +115,10 @@ class NetworkTable(Table):
             raise ValueError(
                 f"training.context: for models that read sequences, not network.kind {self.kind!r}"
             )
+        if training.shots is not None and not self.reads_sequences:
+            raise ValueError(
+                f"training.shots: for models that read sequences, not network.kind {self.kind!r}"
+            )
         own = ("everything",) if self.reads_sequences else ("right", "accepted")
         known = ("answers", *own)
         if learns not in known:
@@ -141,6 +146,10 @@ class EncoderDecoderTable(NetworkTable):
         "learned": LearnedTable,
         "alpha-renaming": AlphaRenamingTable,
         "interchangeable": InterchangeableTable,
+        "lexinvariant": LexinvariantTable,
+        "lexinvariant-names": NamesTable,
+        "partial-rows": PartialTable,
+        "partial-names": PartialTable,
     }
     takes_plugins = True
     reads_sequences = False
@@ -184,7 +193,9 @@ class EncoderDecoderTable(NetworkTable):
         if table.random_width >= self.width:
             raise ValueError(
                 f"embedding.random_width: {table.random_width} leaves nothing to learn of"
-                f" network.width {self.width}; allowed: 1 to {self.width - 1}"
+                f" network.width {self.width}; allowed: 1 to {self.width - 1}. For entirely random"
+                " rows of symbols, use embedding.method = 'lexinvariant' with random_tokens ="
+                " 'symbols'"
             )
         if table.random_part == "orthogonal-corners" and table.random_width.bit_count() != 1:
             raise ValueError(
@@ -251,7 +262,7 @@ class LanguageModelTable(NetworkTable):
 
     embeddings: ClassVar[Mapping[str, type[EmbeddingTable]]] = {
         "learned": TokenRowsTable,
-        "lexinvariant": TokenRowsTable,
+        "lexinvariant": LexinvariantTable,
         "lexinvariant-names": NamesTable,
         "partial-rows": PartialTable,
         "partial-names": PartialTable,

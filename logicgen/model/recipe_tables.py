@@ -103,12 +103,33 @@ class StreamTable(EmbeddingTable):
 
 
 class TokenRowsTable(EmbeddingTable):
-    """A trained row for each token of a language model, or random rows for each sequence."""
+    """A trained row for each token of a language model."""
 
-    method: Literal["learned", "lexinvariant"]
+    method: Literal["learned"]
 
 
-class NamesTable(EmbeddingTable):
+class RandomRowsTable(EmbeddingTable):
+    """The common part of methods that draw rows for each sequence (`nn/token_rows.py`).
+
+    Attributes:
+        random_tokens: the tokens without stable rows: `all` (the default), or only the `symbols` of
+            problems. Operators and markers then have trained rows.
+    """
+
+    random_tokens: Literal["all", "symbols"] | None = None
+
+    @property
+    def drawn_by_sequence(self) -> bool:
+        return True
+
+
+class LexinvariantTable(RandomRowsTable):
+    """Random rows for each sequence."""
+
+    method: Literal["lexinvariant"]
+
+
+class NamesTable(RandomRowsTable):
     """Trained rows ("names") that are assigned to tokens at random for each sequence.
 
     Attributes:
@@ -120,7 +141,7 @@ class NamesTable(EmbeddingTable):
     whole: Annotated[float, Field(ge=0, le=1)] | None = None
 
 
-class PartialTable(EmbeddingTable):
+class PartialTable(RandomRowsTable):
     """Trained rows, with some rows replaced for each sequence.
 
     Attributes:
@@ -143,6 +164,7 @@ Embedding = Annotated[
         | InterchangeableTable
         | StreamTable
         | TokenRowsTable
+        | LexinvariantTable
         | NamesTable
         | PartialTable
     ],
@@ -179,6 +201,8 @@ class TrainingTable(Table):
             `checkpoint_every` steps.
         validation_examples: number of examples of each validation.
         context: for models that read sequences, most tokens of a training sequence.
+        shots: for models that read sequences, most solved problems before each problem; 0 if not
+            given. All tokens of such a sequence have the same rows.
         learn: the target. `answers` (the default) are the stored answers. `everything` (for models
             that read sequences) also includes the problems. `right` (for models that answer
             problems) is every token that can lead to a right answer (`training/right_learner.py`).
@@ -203,6 +227,7 @@ class TrainingTable(Table):
     validate_every: Count = 500
     validation_examples: Count = 256
     context: Context | None = None
+    shots: Annotated[int, Field(ge=0, le=1024)] | None = None
     learn: Literal["answers", "everything", "right", "accepted"] | None = None
 
 

@@ -175,35 +175,63 @@ class RowSequences(ListedSequences):
 class ExampleSequences(ListedSequences):
     """Problems, each followed by its answer. The targets are the answers, or everything.
 
-    The tokens are the tokens of `example_tokens`. No end marker follows: a model that does not know
-    its tokens could not predict a marker that it has not seen before.
+    The tokens are the tokens of `example_tokens`. If the length of answers is known (a
+    `DeterminedTask`), a sequence is `problem answer`. Otherwise it is `problem <end> answer <end>`,
+    after up to `shots` solved problems of the same form. Their number is drawn for each batch.
+
+    The first `<end>` comes before an answer that has to predict one. So a model that does not know
+    its tokens has seen the marker before.
+
+    shots: most solved problems before the last problem.
     """
 
-    def __init__(self, split: EncodedSplit, everything: bool = False) -> None:
-        self._split, self._everything = split, everything
-        self._lengths = split.problems.lengths + split.answers.lengths
-        self.longest = int(self._lengths.max(initial=0))
+    def __init__(
+        self, split: EncodedSplit, everything: bool = False, ends: bool = False, shots: int = 0
+    ) -> None:
+        self._split, self._everything, self._shots = split, everything, shots
+        self._end = [Vocabulary.end] if ends else []
+        self._lengths = split.problems.lengths + split.answers.lengths + 2 * len(self._end)
+        self.longest = (shots + 1) * int(self._lengths.max(initial=0))
 
     def __len__(self) -> int:
         return len(self._split)
 
     def _rows(self, rows: np.ndarray, context: int) -> Pair:
-        longest = int(self._lengths[rows].max())
+        """Return sequences of the examples with these numbers, (B,) or (B, examples)."""
+        rows = rows.reshape(len(rows), -1)
+        longest = int(self._lengths[rows].sum(1).max())
         tokens = np.full((len(rows), longest), NOTHING, dtype=np.int64)
-        targets = tokens[:, 1:].copy()
-        for line, row in enumerate(rows):
-            problem, answer = self._split.problems[row], self._split.answers[row]
-            ids = example_ids(np.concatenate([problem, answer]))
-            tokens[line, : len(ids)] = ids
-            first = 1 if self._everything else len(problem)
-            targets[line, first - 1 : len(ids) - 1] = ids[first:]
-        return tokens[:, :context], targets[:, : context - 1]
+        targets = tokens.copy()
+        for line, examples in enumerate(rows):
+            place = 0
+            for row in examples:
+                ids = solved_ids(self._split.problems[row], self._split.answers[row], self._end)
+                first = len(self._split.problems[row]) + len(self._end)
+                first, after = place + (0 if self._everything else first), place + len(ids)
+                tokens[line, place:after] = ids
+                targets[line, first:after] = tokens[line, first:after]
+                place = after
+        return tokens[:, :context], targets[:, 1:context]
 
     def random(self, rng: np.random.Generator, count: int, context: int) -> Pair:
         """Return random examples of similar lengths."""
-        rows = rng.integers(len(self), size=4 * count)
-        rows = rows[np.argsort(self._lengths[rows], kind="stable")]
-        return self._rows(rows.reshape(4, count)[rng.integers(4)], context)
+        size: tuple[int, ...] = (4 * count,)
+        if self._shots:
+            size = *size, 1 + int(rng.integers(self._shots + 1))
+        rows = rng.integers(len(self), size=size)
+        lengths = self._lengths[rows].reshape(len(rows), -1).sum(1)
+        rows = rows[np.argsort(lengths, kind="stable")]
+        return self._rows(rows.reshape(4, count, -1)[rng.integers(4)], context)
+
+    def spread(self, count: int, context: int) -> Pair:
+        """Return the first sequences, with as many solved problems as allowed."""
+        first = np.arange(min(count, len(self)))
+        return self._rows((first[:, None] + np.arange(self._shots + 1)) % len(self), context)
+
+
+def solved_ids(problem: np.ndarray, answer: np.ndarray, end: list[int]) -> np.ndarray:
+    """Return the ids of a language model of a problem and its answer, each followed by `end`."""
+    return example_ids(np.concatenate([problem, end, answer, end]).astype(np.int64))
 
 
 def example_ids(ids: np.ndarray) -> np.ndarray:
@@ -217,22 +245,25 @@ def example_tokens(vocabulary: Vocabulary, symbols: int) -> Tokens:
     return Tokens("names", [*vocabulary.fixed[Vocabulary.end :], *names])
 
 
-def sequences_of(data: Dataset | Corpus, split: str, everything: bool = False) -> Sequences:
+def sequences_of(
+    data: Dataset | Corpus, split: str, everything: bool = False, shots: int = 0
+) -> Sequences:
     """Return a split as sequences: the sequences of a corpus, or problems with answers.
 
     everything: for problems with answers, whether problems are targets, too.
+    shots: most solved problems before a problem.
 
-    Raises LogicgenError if language models cannot be trained on the task.
+    Raises LogicgenError if solved problems cannot precede the sequences.
     """
+    ends = data.holds == "problems" and not isinstance(as_dataset(data).task, DeterminedTask)
+    if shots and not ends:
+        raise LogicgenError(
+            f"training.shots: {data.folder} holds {data.task_name}, whose sequences show their own"
+            " examples: leave it out, or give problems such as propositional or ltl"
+        )
     if data.holds != "problems":
         return corpus_sequences(as_corpus(data), split)
-    dataset = as_dataset(data)
-    if not isinstance(dataset.task, DeterminedTask):
-        raise LogicgenError(
-            f"{data.folder}: holds problems of {data.task_name}; language models are trained on a"
-            " corpus, or on problems of lookup or permutation"
-        )
-    return ExampleSequences(dataset.encoded(split), everything)
+    return ExampleSequences(as_dataset(data).encoded(split), everything, ends, shots)
 
 
 def tokens_of(data: Dataset | Corpus) -> Tokens:
@@ -325,28 +356,30 @@ def problem_data(dataset: Dataset) -> ProblemData:
 
 
 def sequence_data(
-    data: Dataset | Corpus, everything: bool = False, context: int | None = None
+    data: Dataset | Corpus, everything: bool = False, context: int | None = None, shots: int = 0
 ) -> SequenceData:
     """Return the training sequences of data.
 
     everything: whether problems are targets, not only answers.
     context: most tokens of a sequence. A task's examples must not be longer.
+    shots: most solved problems before a problem.
 
     Raises LogicgenError if there is no training split, or if examples are too long.
     """
     if not data.splits.get("train"):
         raise LogicgenError(f"{data.folder}: has no training part: nothing to train on")
-    train = sequences_of(data, "train", everything)
+    train = sequences_of(data, "train", everything, shots)
     region = data.region
     if context is not None and region is not None and (longest := train.longest) > context:
         raise LogicgenError(
-            f"training.context: {context} tokens, but problems with their answers have up to"
-            f" {longest}: raise it"
+            f"training.context: {context} tokens, but"
+            f" {f'{shots + 1} problems' if shots else 'problems'} with their answers have up to"
+            f" {longest}: raise it{' or lower training.shots' if shots else ''}"
         )
     held_out = bool(data.splits.get("validation"))
     return TrainingData(
         train,
-        sequences_of(data, "validation", everything) if held_out else None,
+        sequences_of(data, "validation", everything, shots) if held_out else None,
         tokens_of(data),
         data.task_name,
         data.fingerprint,

@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -120,7 +120,7 @@ class DecodedAnswers(NamedTuple):
 @torch.inference_mode()
 def decode(
     network: Network[MemoryT],
-    matrices: Sequence[Tensor],
+    matrices: Sequence[Any],
     problems: Tensor,
     vocabulary: Vocabulary,
     max_length: int,
@@ -138,7 +138,8 @@ def decode(
     Forbidden tokens get probability 0. A beam search does not renormalize the probabilities of the
     other tokens, so answers are ranked by the probability that the network gives them.
 
-    matrices: embedding matrices. The probabilities of all matrices are averaged at every step.
+    matrices: embedding matrices; readers for a `ReaderNetwork`. The probabilities of all matrices
+        are averaged at every step.
     scale: factor of the logits before the softmax (AdaCos is trained with such a scale).
     never: ids that the softmax excludes, as in training.
 
@@ -185,7 +186,7 @@ class _BeamPrefixes(Generic[MemoryT]):
     def __init__(
         self,
         network: Network[MemoryT],
-        matrices: Sequence[Tensor],
+        matrices: Sequence[Any],
         problems: Tensor,
         vocabulary: Vocabulary,
         max_length: int,

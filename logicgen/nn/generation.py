@@ -14,10 +14,12 @@ K beams.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from logicgen.nn.samples import Sampling, pick
@@ -61,6 +63,48 @@ def reading_again(log_probabilities: Callable[[Tensor], Tensor]) -> Reader:
         return log_probabilities(read)[:, -1]
 
     return read_on
+
+
+@dataclass
+class ReaderMemory:
+    """The state of a `ReaderNetwork`: a reader, and the texts that it continues next."""
+
+    read: Reader
+    of: Tensor | None = None  # the number of each text in the previous call; None: all, in order
+
+    def select(self, rows: Tensor) -> None:
+        """Keep the texts with the numbers in `rows` (B', K'); see `decoding.DecoderMemory`."""
+        chosen = rows.flatten()
+        self.of = chosen if self.of is None else self.of[chosen]
+
+
+class ReaderNetwork:
+    """A language model as the network of `decoding.decode`.
+
+    Ids of `decode` are ids of the language model plus `shift`. Ids below `shift` are unknown to the
+    language model. Problems end with the token that answers follow, and need no padding.
+    """
+
+    def __init__(self, shift: int) -> None:
+        self.shift = shift
+
+    def encode(self, matrix: Any, problems: Tensor) -> ReaderMemory:
+        """Read all of (B, S) ids except the last token.
+
+        matrix: a reader of B texts, in the place of an embedding matrix.
+        """
+        if problems.shape[1] > 1:
+            matrix(problems[:, :-1] - self.shift)
+        return ReaderMemory(matrix)
+
+    def step(self, matrix: Any, tokens: Tensor, memory: ReaderMemory) -> Tensor:
+        """Return the log-probabilities (R, V) of the tokens after `tokens` (R, 1).
+
+        `<start>` stands for the last token of the problem.
+        """
+        logs = memory.read((tokens - self.shift).clamp(min=0), memory.of)
+        memory.of = None
+        return F.pad(logs, (self.shift, 0), value=-torch.inf)
 
 
 def summed(readers: Sequence[Reader]) -> Reader:

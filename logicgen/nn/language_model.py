@@ -303,8 +303,10 @@ class CausalLM(nn.Module):
         mix = None if self.cache is None else self.cache.reader()
 
         def read_on(tokens: Tensor, of: Tensor | None = None) -> Tensor:
+            nonlocal rows
             if of is not None:
                 memory.keep(of)
+                rows = rows.some(of)
             features = self.features(rows, tokens, memory=memory)
             logs = rows.log_probabilities(features[:, -1:])[:, 0]
             return logs if mix is None else mix(logs, features, tokens, of)

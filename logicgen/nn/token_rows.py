@@ -21,6 +21,9 @@ other tokens have trained rows of their own. So the network first learns the lan
 identify few tokens, before it can identify all. The methods `partial-rows` and
 `partial-names` randomize rows only in training, as dropout does.
 
+Every method may leave out the first `fixed` tokens, such as the operators and markers of formulas.
+These tokens always have trained rows of their own. So only symbols are lexinvariant.
+
 One matrix for each sequence takes B times the memory of one matrix. For large vocabularies this is
 too much. Then rows are drawn once for the batch, and each sequence assigns them to its tokens by a
 random permutation. Within one sequence the distribution is the same, because independent rows in a
@@ -48,7 +51,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from logicgen.errors import LogicgenError
-from logicgen.nn.embedding import Interchangeable, Learned
+from logicgen.nn.embedding import Embedding, Interchangeable, Learned
 from logicgen.tokens import NOTHING
 
 _SCORES_AT_A_TIME = 2**24  # logits to compute at a time; 64 MiB of float32
@@ -78,6 +81,22 @@ class Rows:
         if self.matrix.dim() == 2:
             return F.embedding(places, self.matrix)
         return self.matrix.gather(1, places[..., None].expand(-1, -1, self.matrix.shape[2]))
+
+    def after(self, first: Tensor) -> Rows:
+        """Return these rows, with the rows `first` (N, width) of N further tokens before them."""
+        count, of = len(first), self.of
+        if self.matrix.dim() == 3:
+            first = first.expand(len(self.matrix), -1, -1)
+        if of is not None:
+            own = torch.arange(count, device=of.device).expand(len(of), -1)
+            of = torch.cat([own, of + count], dim=1)
+        return Rows(torch.cat([first, self.matrix], dim=-2), of)
+
+    def each(self, sequences: int) -> Tensor:
+        """Return the rows of the tokens of each sequence, (B, V, width)."""
+        if self.of is not None:
+            return F.embedding(self.of, self.matrix)
+        return self.matrix.expand(sequences, -1, -1)
 
     def places(self, ids: Tensor) -> Tensor:
         """Return the row numbers of (B, T) ids; `NOTHING` stays `NOTHING`."""
@@ -132,10 +151,17 @@ class TokenRows(nn.Module):
     whole: share of the training sequences in which `lexinvariant-names` gives names to all tokens.
         In the other sequences each token gets a name with a probability that is drawn uniformly
         from 0 to 1 for the sequence.
+    fixed: number of first tokens that always have trained rows of their own.
     """
 
     def __init__(
-        self, method: str, tokens: int, width: int, share: float = 0.0, whole: float = 1.0
+        self,
+        method: str,
+        tokens: int,
+        width: int,
+        share: float = 0.0,
+        whole: float = 1.0,
+        fixed: int = 0,
     ) -> None:
         super().__init__()
         if method not in METHODS:
@@ -147,15 +173,19 @@ class TokenRows(nn.Module):
             raise LogicgenError(f"share {share} of the tokens: has to be from 0 to 1")
         if not 0 <= whole <= 1:
             raise LogicgenError(f"whole {whole} of the sequences: has to be from 0 to 1")
-        self.method, self.tokens, self.width = method, tokens, width
+        self.method, self.width, self.fixed = method, width, fixed
+        self.tokens = tokens - fixed  # number of tokens whose rows depend on the method
         self.share, self.whole = share, whole
+        self.first: Learned | None = None  # the rows of the first `fixed` tokens
+        if fixed:
+            self.first = Learned(fixed, width, max_symbols=0, normalize_rows=False)
         self.trained: Learned | None = None
         self.own: Learned | None = None  # rows of tokens without a name, in training
         self.drawn: Interchangeable | None = None
         if method != "lexinvariant":
-            self.trained = Learned(0, width, max_symbols=tokens, normalize_rows=False)
+            self.trained = Learned(0, width, max_symbols=self.tokens, normalize_rows=False)
         if method == "lexinvariant-names" and whole < 1:
-            self.own = Learned(0, width, max_symbols=tokens, normalize_rows=False)
+            self.own = Learned(0, width, max_symbols=self.tokens, normalize_rows=False)
         if method in ("lexinvariant", "partial-rows"):
             # The interchangeable embedding without a shared part: every column is random.
             self.drawn = Interchangeable(
@@ -181,13 +211,23 @@ class TokenRows(nn.Module):
         tokens: the number of tokens; V if not given. If rows are trained, LogicgenError is raised
             for any other number.
         """
-        if self.trained is None:
-            return self._random(sequences, generator, tokens or self.tokens)
-        if tokens is not None and tokens != self.tokens:
+        rows = self._rows(sequences, generator, self._count(tokens))
+        return rows if self.first is None else rows.after(self.first.fixed)
+
+    def _count(self, tokens: int | None) -> int:
+        """Return the number of tokens after the first `fixed` tokens. Raises LogicgenError."""
+        count = self.tokens if tokens is None else tokens - self.fixed
+        if self.trained is not None and count != self.tokens:
             raise LogicgenError(
                 f"rows for {tokens} tokens, but the method {self.method} has trained"
-                f" {self.tokens}: only lexinvariant models take any number"
+                f" {self.tokens + self.fixed}: only lexinvariant models take any number"
             )
+        return count
+
+    def _rows(self, sequences: int, generator: torch.Generator | None, count: int) -> Rows:
+        """Return the rows of the `count` tokens after the first `fixed` tokens."""
+        if self.trained is None:
+            return self._random(sequences, generator, count)
         trained = self.trained.matrix(self.tokens)
         if self.method == "lexinvariant-names":
             dealt = torch.rand(sequences, self.tokens, generator=generator).argsort(dim=1)
@@ -213,8 +253,10 @@ class TokenRows(nn.Module):
         if self.drawn is None:
             dealt = [self.forward(1, generator, tokens) for generator in generators]
             return Rows(dealt[0].matrix, torch.cat([cast(Tensor, rows.of) for rows in dealt]))
-        count = tokens or self.tokens
-        return Rows(torch.stack([self.drawn.matrix(count, generator) for generator in generators]))
+        count = self._count(tokens)
+        drawn = [self.drawn.matrix(count, generator) for generator in generators]
+        rows = Rows(torch.stack(drawn))
+        return rows if self.first is None else rows.after(self.first.fixed)
 
     def _random(self, sequences: int, generator: torch.Generator | None, tokens: int) -> Rows:
         assert self.drawn is not None
@@ -246,6 +288,53 @@ class TokenRows(nn.Module):
     def _own(self, sequences: int, tokens: int) -> bool:
         """Return whether rows are drawn separately for each sequence."""
         return sequences * tokens * self.width <= _ROWS_OF_THEIR_OWN
+
+
+class SequenceRows(Embedding):
+    """The rows of `TokenRows` as the embedding of an encoder-decoder.
+
+    method, share, whole: see `TokenRows`.
+    symbols: the number of symbols with trained rows, for methods with trained rows.
+    random_tokens: "all" to apply the method to all tokens, or "symbols". Then fixed tokens have
+        trained rows.
+    """
+
+    normalize_rows = False
+
+    def __init__(
+        self,
+        fixed: int,
+        width: int,
+        *,
+        method: str,
+        symbols: int,
+        random_tokens: str = "all",
+        share: float = 0.0,
+        whole: float = 1.0,
+    ) -> None:
+        super().__init__()
+        trained = fixed if random_tokens == "symbols" else 0
+        self.rows = TokenRows(method, fixed + symbols, width, share, whole, trained)
+        self.vocabulary, self.random = fixed, self.rows.random
+        self.max_symbols = None if self.rows.trained is None else symbols
+
+    def symbol_rows(self, draws: int, symbols: int, generator: torch.Generator | None) -> Tensor:
+        return self.matrix(symbols, generator, draws)[:, self.vocabulary :]
+
+    def matrix(
+        self, symbols: int, generator: torch.Generator | None = None, sequences: int | None = None
+    ) -> Tensor:
+        """Return all rows; see `Embedding.matrix`. One matrix for all sequences is for inference.
+
+        Raises LogicgenError for more symbols than trained rows.
+        """
+        self.rows.train(sequences is not None)
+        draws = 1 if sequences is None else sequences
+        tokens = self.vocabulary + max(symbols, self.max_symbols or 0)
+        rows: Tensor = self.rows(draws, generator, tokens).each(draws)[
+            :, : self.vocabulary + symbols
+        ]
+        return rows[0] if sequences is None else rows
 
 
 def _generator(seed: int) -> torch.Generator:

@@ -81,7 +81,7 @@ def test_a_recipe_from_a_path(tmp_path: Path) -> None:
         ({"network": {"heads": 32}}, "even width per head, not 32/32"),
         ({"network": {"normalize_features": False}}, "adacos.*normalize_features"),
         ({"loss": {"method": "cross-entropy"}}, "cross-entropy.*adacos"),
-        ({"embedding": {"method": "random"}}, "'alpha-renaming' or 'interchangeable'"),
+        ({"embedding": {"method": "random"}}, "'interchangeable', .* or 'partial-names'"),
         (
             {"embedding": {"method": "learned"}},
             "unknown key.*max_symbols.*embedding.method is 'learned'",

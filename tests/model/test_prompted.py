@@ -201,7 +201,7 @@ def test_an_ensemble_averages_over_draws_of_rows(lookup):
     asked = PromptedModel(model, lookup)
     problem = encoded(lookup, [0])
     text = lookup.vocabulary.decode(problem[0])
-    lone = {prompted._digest(text, 0, 0)}
+    lone = {prompted.digest(text, 0, 0)}
     symbol = len(lookup.vocabulary)
     assert likeliest(asked, problem, 5, 0, 1, mask(lookup)) == [[symbol]]
     # (0.9 + 0.3) / 2 against (0.1 + 0.7) / 2; then (0.9 + 0.3 + 0.3) / 3 against 1.5 / 3.

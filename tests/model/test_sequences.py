@@ -187,3 +187,33 @@ def test_a_corpus_of_rows(tmp_path, monkeypatch):
     assert len(corpus.arrays("train")) == 4
     first = np.concatenate(corpus.arrays("train"))[:, 0]
     assert (found.spread(40, 6)[0][:, 0] == first).all()
+
+
+def test_problems_after_solved_problems():
+    """`problem <end> answer <end>`, once for each; the answers and their ends are targets."""
+    lists, without = examples()
+    split, end = without._split, [Vocabulary.end]
+    shots = ExampleSequences(split, ends=True, shots=3)
+    pairs = {
+        tuple(example_ids(np.array([*problem, *end, *answer, *end])).tolist())
+        for problem, answer in zip(*lists, strict=True)
+    }
+    lengths = [len(p) + len(a) + 2 for p, a in zip(*lists, strict=True)]
+    assert shots.longest == 4 * max(lengths)
+    counts = set()
+    for batch in islice(shots.batches(5, 999, 0, 0), 30):
+        for ids, targets in zip(batch.tokens.tolist(), batch.targets.tolist(), strict=True):
+            text = ids[: ids.index(NOTHING)] if NOTHING in ids else ids
+            ends = [place + 1 for place, number in enumerate(text) if number == 0][1::2]
+            pieces = [tuple(text[a:b]) for a, b in zip([0, *ends], ends, strict=False)]
+            assert ends[-1] == len(text)
+            assert set(pieces) <= pairs
+            counts.add(len(pieces))
+            wanted = [NOTHING] * (len(ids) - 1)
+            for first, after in zip([0, *ends], ends, strict=False):
+                answer = text.index(0, first) + 1
+                wanted[answer - 1 : after - 1] = text[answer:after]
+            assert targets == wanted
+    assert counts == {1, 2, 3, 4}
+    fixed = shots.spread(5, 999)[0]
+    assert [(row == 0).sum() for row in fixed] == [8] * 5  # all shots in a validation

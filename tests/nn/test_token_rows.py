@@ -8,7 +8,7 @@ import torch.nn.functional as F
 
 from logicgen.errors import LogicgenError
 from logicgen.nn import token_rows
-from logicgen.nn.token_rows import METHODS, NOTHING, Rows, TokenRows
+from logicgen.nn.token_rows import METHODS, NOTHING, Rows, SequenceRows, TokenRows
 
 V, WIDTH, B = 7, 16, 50
 both_ways = pytest.mark.parametrize("way", ["own", "dealt"], indirect=True)
@@ -236,3 +236,53 @@ def test_one_token() -> None:
 def test_bad_options(method: str, share: float, message: str) -> None:
     with pytest.raises(LogicgenError, match=message):
         TokenRows(method, V, WIDTH, share)
+
+
+@both_ways
+@every_method
+def test_the_first_tokens_have_trained_rows_of_their_own(method: str, way: str) -> None:
+    """The others are as in a model of these tokens only."""
+    torch.manual_seed(0)
+    model = TokenRows(method, V, WIDTH, 0.5, fixed=3)
+    assert model.first is not None
+    for seed in (1, 2):
+        rows = each_tokens(model(B, torch.Generator().manual_seed(seed)))
+        assert torch.equal(rows[:, :3], model.first.fixed.expand(B, -1, -1))
+        alone = model._rows(B, torch.Generator().manual_seed(seed), V - 3)
+        assert torch.equal(rows[:, 3:], alone.inputs(torch.arange(V - 3).expand(B, -1)))
+    model.eval()
+    seeded = model.seeded(range(B))
+    assert torch.equal(each_tokens(seeded)[:, :3], model.first.fixed.expand(B, -1, -1))
+    ids = torch.randint(V, (B, 5))
+    features = torch.randn(B, 5, WIDTH)
+    scores = features @ each_tokens(seeded).transpose(1, 2)  # logits, token by token
+    assert torch.allclose(seeded.log_probabilities(features), scores.log_softmax(-1), atol=1e-5)
+    assert torch.allclose(
+        seeded.chosen(features, ids),
+        scores.log_softmax(-1).gather(2, ids[..., None])[..., 0],
+        atol=1e-5,
+    )
+
+
+@pytest.mark.parametrize("random_tokens", ["all", "symbols"])
+@every_method
+def test_the_rows_of_an_encoder_decoder(method: str, random_tokens: str) -> None:
+    """A matrix for each sequence in training, one in use; fixed tokens keep their rows."""
+    torch.manual_seed(0)
+    made = SequenceRows(4, WIDTH, method=method, symbols=3, random_tokens=random_tokens, share=0.5)
+    generator = torch.Generator().manual_seed(1)
+    trained = made.matrix(3, generator, 6)
+    assert trained.shape == (6, V, WIDTH)
+    assert made.matrix(2, generator).shape == (6, WIDTH)
+    same = (trained[:, :4] == trained[:1, :4]).all()
+    assert bool(same) == (random_tokens == "symbols" or method == "learned")
+    assert made.random == (method in ("lexinvariant", "lexinvariant-names"))
+    one, other = (made.matrix(3, torch.Generator().manual_seed(seed)) for seed in (1, 2))
+    assert torch.equal(one, other) != made.random
+    if method == "lexinvariant":
+        assert made.max_symbols is None
+        assert made.matrix(99, generator).shape == (103, WIDTH)
+    else:
+        assert made.max_symbols == 3
+        with pytest.raises(LogicgenError, match=r"rows for 8 tokens.*has trained 7"):
+            made.matrix(4, generator)

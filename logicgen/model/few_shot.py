@@ -1,0 +1,168 @@
+"""A language model that answers problems after solved problems ("shots"), or after none.
+
+This is for tasks whose answers have no known length, such as propositional logic. The model reads
+`problem <end> answer <end>` for each shot, then the problem and `<end>`. It continues with an
+answer and `<end>`, which `nn/decoding.py` decodes as it does for encoder-decoders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+import numpy as np
+import torch
+
+from logicgen.data.dataset import Dataset
+from logicgen.errors import LogicgenError
+from logicgen.model.model import Answer, Request, read_answers
+from logicgen.model.prompted import Prompting, digest, elect
+from logicgen.model.recipe import ModelRecipe
+from logicgen.model.sequences import TrainingRegion, example_tokens
+from logicgen.nn.decoding import BeamSearch, Decoding, decode
+from logicgen.nn.generation import ReaderNetwork
+from logicgen.nn.samples import Sampling
+from logicgen.tokens import Vocabulary
+
+# Most answers that are continued together. Each needs memory for keys and values.
+MOST_ROWS = 1024
+
+
+class FewShot(Prompting, Protocol):
+    """The part of a language model (`language_model.py`) that shots need."""
+
+    recipe: ModelRecipe
+
+    @property
+    def context(self) -> int: ...
+
+
+class FewShotModel:
+    """A language model that answers the problems of a data set (a `model.Answerer`).
+
+    called: the model's name in messages.
+    votes: number of answers drawn for each problem. The most frequent answer is returned.
+    shots: number of solved problems before each problem. They are drawn from the training split,
+        and follow from the problem and the embedding seed.
+
+    Raises LogicgenError if the model was not trained on this task, or if there are too few solved
+    problems.
+    """
+
+    canonical = False
+    trained_on_task = True
+
+    def __init__(
+        self, model: FewShot, data: Dataset, called: str, votes: int = 1, shots: int = 0
+    ) -> None:
+        self.model, self.votes, self.shots = model, votes, shots
+        self.task_name, self.vocabulary = data.task.name, data.vocabulary
+        fixed = example_tokens(data.vocabulary, 0).texts
+        if model.task_name != data.task.name or model.tokens.texts[: len(fixed)] != fixed:
+            raise LogicgenError(
+                f"{called} was trained on {model.task_name} with other tokens, and cannot read"
+                f" problems of {data.task.name}: give a model that was trained on this task"
+            )
+        self.alphabet = len(model.tokens) - len(fixed)
+        self.region = model.region or TrainingRegion((0, 0), (0, 0))
+        self._solved = data.encoded("train") if shots else None
+        if self._solved is not None and len(self._solved) <= shots:
+            raise LogicgenError(
+                f"--shots: {shots}, but {data.folder} has only {len(self._solved)} training"
+                " examples: lower it"
+            )
+
+    def check(self, symbols: int, ensemble: int = 1) -> None:
+        """Raise LogicgenError if the model cannot answer problems of this number of symbols."""
+        if ensemble > 1 and not self.model.random:
+            raise LogicgenError("an ensemble averages over random rows, and this model has none")
+        self.model.check(self._count(symbols))
+
+    def _count(self, symbols: int) -> int:
+        """Return V, the number of tokens of the model, for this number of symbols."""
+        count = len(self.vocabulary) - Vocabulary.end + symbols
+        return max(count, len(self.model.tokens))
+
+    def predict(self, request: Request) -> list[list[Answer]]:
+        """Return at most `decoding.answers` different answers to each problem, in order.
+
+        Random rows depend only on problem and embedding seed. With votes, the most frequent of the
+        drawn answers is returned.
+        """
+        if self.votes == 1:
+            return self._decoded(request, request.decoding)
+        if not isinstance(request.decoding, Sampling):
+            raise LogicgenError("--votes: nothing is drawn; give --sample")
+        seeds = range(request.decoding.seed, request.decoding.seed + self.votes)
+        draws = [
+            self._decoded(request, replace(request.decoding, seed=seed, answers=1))
+            for seed in seeds
+        ]
+        return [[_elected([draw[row][0] for draw in draws])] for row in range(len(draws[0]))]
+
+    def _decoded(self, request: Request, decoding: Decoding) -> list[list[Answer]]:
+        prompts = [self._prompt(each, request) for each in request.problems]
+        found: list[list[Answer]] = [[] for _ in prompts]
+        prefixes = decoding.beams if isinstance(decoding, BeamSearch) else decoding.answers
+        for rows in _batches(prompts, max(1, min(request.batch_size, MOST_ROWS // prefixes))):
+            seeds = [
+                [digest(prompts[row], request.embedding_seed, draw) for row in rows]
+                for draw in range(request.ensemble)
+            ]
+            count = self._count(request.symbols)
+            decoded = decode(
+                ReaderNetwork(Vocabulary.end),
+                [self.model.reader(each, count) for each in seeds],
+                torch.tensor([prompts[row] for row in rows], device=self.model.device),
+                self.vocabulary,
+                request.max_length,
+                request.grammar,
+                decoding,
+            )
+            for row, answers in zip(rows, read_answers(decoded, self.vocabulary), strict=True):
+                found[row] = answers
+        return found
+
+    def _prompt(self, problem: Sequence[int], request: Request) -> list[int]:
+        """Return the ids of the shots, the problem and `<end>`.
+
+        Raises LogicgenError if the shots, the problem and an answer exceed the model's context.
+        """
+        end, prompt = self.vocabulary.end, list[int]()
+        if self._solved is not None:
+            rng = np.random.default_rng(digest(list(problem), request.embedding_seed, "shots"))
+            for row in self._drawn(rng, problem):
+                prompt += [*self._solved.problems[row], end, *self._solved.answers[row], end]
+            length = len(prompt) + len(problem) + request.max_length + 2
+            if length > self.model.context:
+                raise LogicgenError(
+                    f"--shots: {self.shots} solved problems, a problem and its answer have up to"
+                    f" {length} tokens, and the model was trained with training.context ="
+                    f" {self.model.context}: lower it"
+                )
+        return [int(number) for number in (*prompt, *problem, end)]
+
+    def _drawn(self, rng: np.random.Generator, problem: Sequence[int]) -> Iterator[int]:
+        """Yield the numbers of `shots` training examples. The problem is not one of them."""
+        assert self._solved is not None
+        rows = rng.choice(len(self._solved), size=self.shots + 1, replace=False)
+        others = [row for row in rows if list(self._solved.problems[row]) != list(problem)]
+        yield from others[: self.shots]
+
+
+def _elected(answers: Sequence[Answer]) -> Answer:
+    """Return the most frequent answer, with its best score."""
+    texts = [tuple(answer.ids) for answer in answers]
+    chosen = elect(texts, [answer.score for answer in answers]).answer
+    return max((each for each in answers if tuple(each.ids) == chosen), key=lambda a: a.score)
+
+
+def _batches(prompts: list[list[int]], size: int) -> Iterator[list[int]]:
+    """Yield the numbers of prompts of each batch. The prompts of a batch have the same length."""
+    by_length: dict[int, list[int]] = {}
+    for row, prompt in enumerate(prompts):
+        by_length.setdefault(len(prompt), []).append(row)
+    for _, rows in sorted(by_length.items()):
+        for first in range(0, len(rows), size):
+            yield rows[first : first + size]
