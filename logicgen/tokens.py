@@ -123,7 +123,7 @@ of the list is the place after the text.
 
 
 class TokensTable(Table):
-    """The result of `Tokens.as_dict`, read from a file that must be checked before use."""
+    """The result of `Tokens.as_dict` in a file, which a stranger may have written."""
 
     kind: Kind
     texts: Annotated[list[str], Field(min_length=1)]
