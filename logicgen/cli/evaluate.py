@@ -47,7 +47,7 @@ _OF_PROMPTS = ("run", "data", "split", "limit", "prompts")
     "--length-normalization",
     type=opt.Number(min=0),
     metavar="A",
-    help="For --beams: rank answers by log-probability / length^A [1].",
+    help="For --beams: divide log-probabilities by ((5 + length) / 6)^A [1].",
 )
 @click.option("--sample", is_flag=True, help="Draw answers at random.")
 @opt.sampling_options("random draws (--sample, --verified)")

@@ -16,7 +16,7 @@ class Parrot:
     parsing, contradictory.
     """
 
-    canonical, votes, trained_on_task = False, 1, True
+    canonical, votes, shots, trained_on_task = False, 1, 0, True
 
     def __init__(self, data, split):
         self.task_name = data.task.name
