@@ -110,9 +110,9 @@ def neural_log_least(network: CausalLM, seeds: Sequence[int]) -> Tensor:
     if rows.method == "lexinvariant":
         found = [_log_least(network, rows.seeded([seed]).matrix[0], [Tokens.end]) for seed in seeds]
         return torch.cat(found)
-    assert rows.trained is not None
-    dealt = range(rows.tokens) if rows.method == "lexinvariant-names" else [Tokens.end]
-    return _log_least(network, rows.trained.matrix(rows.tokens), dealt)
+    matrix = rows.trained_matrix()
+    dealt = rows.method == "lexinvariant-names" and not rows.fixed
+    return _log_least(network, matrix, range(len(matrix)) if dealt else [Tokens.end])
 
 
 def _log_least(network: CausalLM, matrix: Tensor, ends: Sequence[int]) -> Tensor:

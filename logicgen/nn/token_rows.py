@@ -197,6 +197,12 @@ class TokenRows(nn.Module):
                 normalize_rows=False,
             )
 
+    def trained_matrix(self) -> Tensor:
+        """Return all trained rows that predictions use, (V, width), fixed tokens first."""
+        assert self.trained is not None
+        rows = Rows(self.trained.matrix(self.tokens))
+        return (rows if self.first is None else rows.after(self.first.fixed)).matrix
+
     @property
     def random(self) -> bool:
         """Return whether predictions depend on random rows."""

@@ -42,10 +42,11 @@ def logic(tmp_path_factory):
     return opened(tmp_path_factory.mktemp("data") / "logic", CONTENT)
 
 
-def made(data, method="lexinvariant", symbols=3, **changes):
+def made(data, method="lexinvariant", symbols=3, share=None, **changes):
     """An untrained language model of the examples of a data set."""
     torch.manual_seed(0)
     embedding = {"random_tokens": "symbols"} if method != "learned" else {}
+    embedding |= {"share": share} if share else {}
     table = recipe(method, TRANSFORMER, **embedding)
     table = table.model_copy(
         update={"training": table.training.model_copy(update={"context": 100, **changes})}
@@ -248,6 +249,23 @@ def test_a_language_model_of_logic_from_recipe_to_heat_map(tmp_path):
     )
     with pytest.raises(LogicgenError, match="is not a language model, and reads one problem"):
         logicgen.evaluate(encoder, data, tmp_path / "out", shots=1, device="cpu")
+
+
+def test_a_start_needs_the_same_tokens_where_rows_are_trained(logic, tmp_path):
+    """Operators have trained rows, symbols have not."""
+    torch.manual_seed(0)
+    other = opened(tmp_path / "ltl", {**CONTENT, "task": "ltl"})
+    made(logic, symbols=9).start_from(made(logic, symbols=3), "it")
+    with pytest.raises(LogicgenError, match="it: was trained with other tokens"):
+        made(other).start_from(made(logic), "it")
+
+
+def test_rows_of_symbols_that_training_never_showed(logic):
+    """The rows of operators are not among them."""
+    model = made(logic, "partial-rows", symbols=9, share=0.5)
+    found, seen = model.trained_rows(model.training_data(model.recipe, logic), "it")
+    assert len(found) == len(seen) == 9
+    assert seen.tolist() == [True] * 3 + [False] * 6
 
 
 def test_shots_in_recipes_that_cannot_have_them(logic, tmp_path):
