@@ -39,9 +39,9 @@ class Cache(nn.Module):
         self.share = nn.Linear(width, 1)
 
     def forward(self, features: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return attention weights (B, T, T), log g (B, T) and log (1 - g) (B, T).
+        """Return attention weights (B, T, T), and the logs of the share g and of 1 - g, (B, T).
 
-        features: (B, T, width).
+        features: (B, T, width), for B sequences of T positions.
 
         The first position has no earlier positions: its attention weights and its share g are 0.
         """

@@ -7,8 +7,8 @@
 
 `decode` is the loop for all methods. It steps the network, excludes the tokens that the grammar or
 the length budget forbids, and drops problems that are done. A decoding method only chooses the
-next tokens. With several embedding matrices (draws of random rows) every step averages their
-probabilities.
+next tokens. With several embedding matrices (draws of random rows), every step averages the
+probabilities that the network computes with each matrix.
 
 Shapes: B problems, S tokens of a problem, K hypotheses (unfinished answers) for each problem,
 N answers to return for each problem, V logits, F fixed tokens (all tokens except symbols),
@@ -44,10 +44,10 @@ class DecoderMemory(Protocol):
     """The state that a network keeps for its problems and hypotheses, one row per hypothesis."""
 
     def select(self, rows: Tensor) -> None:
-        """Keep the hypotheses with the numbers in `rows` (B', K'), and drop all others.
+        """Keep the hypotheses whose numbers are in `rows`, and drop all other hypotheses.
 
-        Each row of `rows` belongs to one problem, in the order of problems. Problems without a row
-        are dropped. B' and K' are the new numbers of problems and of hypotheses for each problem.
+        rows: int64 (B', K'), the K' hypotheses to keep of each of B' problems, in the order of the
+            problems. All other problems are dropped.
         """
 
 
@@ -61,7 +61,10 @@ class Network(Protocol[MemoryT]):
         """Read padded problems (B, S) and return a memory with one empty hypothesis for each."""
 
     def step(self, matrix: Tensor, tokens: Tensor, memory: MemoryT) -> Tensor:
-        """Return the logits (B K, V) of the token after `tokens` (B K, 1), the last tokens."""
+        """Return the logits (B K, V) of the next token of each hypothesis.
+
+        tokens: (B K, 1), the last token of each hypothesis.
+        """
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,7 @@ class BeamSearch:
 
     The score of an answer of n tokens, `<end>` counted, is its log-probability divided by
     ((5 + n) / 6) ** length_normalization. Source: Wu et al., "Google's Neural Machine Translation
-    System" (2016); 3 beams and 1.0 in Hahn et al. (ICLR 2021).
+    System" (2016). Hahn et al. (ICLR 2021) use 3 beams and length normalization 1.0.
 
     Each step keeps the `beams` most probable prefixes. A finished answer is kept only if its
     `<end>` is among the `beams` most probable continuations. A problem is done when `beams` answers
@@ -109,8 +112,8 @@ GREEDY = BeamSearch()
 class DecodedAnswers(NamedTuple):
     """The answers to a batch of problems, and their scores."""
 
-    # (B, N, T), N answers for each problem, best first or in the order in which they were drawn,
-    # `<end>` included and padded after it
+    # (B, N, T), N answers for each problem, with `<end>`, then padding. A beam search sorts them
+    # best first; samples are in the order of drawing
     ids: Tensor
     # (B, N), length-normalized log-probabilities for a beam search, log-probabilities for samples.
     # -inf if the answer is missing (padding only) or did not end within the budget
@@ -232,7 +235,10 @@ class _BeamPrefixes(Generic[MemoryT]):
         return mean.view_as(allowed).masked_fill(~allowed, -math.inf)
 
     def extend(self, parents: Tensor, tokens: Tensor) -> None:
-        """Append `tokens` (B, K), each to hypothesis number `parents` (B, K) of its problem."""
+        """Append one token to each of K hypotheses of each problem.
+
+        parents: (B, K), the numbers of the hypotheses to continue. tokens: (B, K), the new tokens.
+        """
         if parents.shape[1] > 1 or self.state.shape[1] > 1:
             self._select(parents + self._first())
         following = self.transition[self.state, tokens.clamp(max=self.fixed)]
@@ -256,7 +262,10 @@ class _BeamPrefixes(Generic[MemoryT]):
 
 
 def _anything(vocabulary: Vocabulary, max_length: int) -> GrammarMask:
-    """Return a mask of one state that allows every answer, even (distance -1) beyond the budget."""
+    """Return a mask with a single state, which allows every answer.
+
+    The state's distance is -1, so that answers beyond the budget are allowed, too.
+    """
     transition = torch.zeros(1, len(vocabulary) + 1, dtype=torch.int64)
     transition[:, [vocabulary.pad, vocabulary.start, vocabulary.end]] = -1
     return GrammarMask(transition, torch.tensor([-1]))
@@ -280,10 +289,14 @@ class _Beams:
         self.done = torch.zeros(batch, dtype=torch.bool, device=device)  # (B,)
 
     def choose(self, log_probabilities: Tensor) -> tuple[Tensor, Tensor]:
-        """Choose from (B, K, V); return the prefixes to continue and their next tokens, (B, K)."""
+        """Return the numbers of the prefixes to continue and their next tokens, (B, K) each.
+
+        log_probabilities: (B, K, V), of each next token of each prefix.
+        """
         beams, rows = self.search.beams, log_probabilities.shape[-1]
         candidates = (self.alive[..., None] + log_probabilities).flatten(1)  # (B, K V)
-        # Each prefix has one continuation that ends it, so at least half of the candidates go on.
+        # Only one continuation of each prefix is `<end>`, so at least half of the candidates can be
+        # continued.
         scores, place = candidates.topk(min(2 * beams, candidates.shape[1]))  # (B, candidates)
         parents, tokens = place // rows, place % rows
         prefixes = torch.cat([rows_of(self.tokens, parents), tokens[..., None]], dim=2)
@@ -320,7 +333,7 @@ class _Beams:
         answers = self.answers[:, :wanted].masked_fill(empty[..., None], self.pad)
         if self.tokens.shape[2] == self.room:
             ended = (~empty).sum(dim=1, keepdim=True)  # (B, 1)
-            # The number of the unfinished prefix for each place of an answer, (B, N).
+            # (B, N): the number of the prefix that fills each place after the ended answers.
             number = torch.arange(wanted, device=ended.device) - ended
             alive = F.pad(self.alive, (0, wanted), value=-math.inf)
             there = (number >= 0) & (alive.gather(1, number.clamp(min=0)) > -math.inf)

@@ -82,7 +82,7 @@ class ReaderNetwork:
     """A language model as the network of `decoding.decode`.
 
     Ids of `decode` are ids of the language model plus `shift`. Ids below `shift` are unknown to the
-    language model. Problems end with the token that answers follow, and need no padding.
+    language model. A problem ends with the token before its answer, and has no padding.
     """
 
     def __init__(self, shift: int) -> None:
@@ -98,9 +98,10 @@ class ReaderNetwork:
         return ReaderMemory(matrix)
 
     def step(self, matrix: Any, tokens: Tensor, memory: ReaderMemory) -> Tensor:
-        """Return the log-probabilities (R, V) of the tokens after `tokens` (R, 1).
+        """Return the log-probabilities (R, V) of the next tokens of R texts.
 
-        `<start>` stands for the last token of the problem.
+        tokens: (R, 1), the last token of each text. `<start>` stands for the last token of the
+            problem.
         """
         logs = memory.read((tokens - self.shift).clamp(min=0), memory.of)
         memory.of = None

@@ -39,7 +39,8 @@ class Packing:
     """
 
     shape: tuple[int, int]  # B, T
-    places: Tensor  # (N,) of 0..B*T-1, ascending; then fillers B*T, which are never read
+    # (N,), ascending indices into the flattened batch, then fillers B*T, whose features are unused
+    places: Tensor
 
     @staticmethod
     def of(places: Tensor, shape: tuple[int, int]) -> Packing:

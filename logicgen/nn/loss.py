@@ -33,7 +33,7 @@ class CrossEntropy(nn.Module):
         ).view_as(targets)
 
     def any_of(self, logits: Tensor, right: Tensor) -> Tensor:
-        """Return the mean over positions of -log p, where p is the sum over all right tokens.
+        """Return the mean over positions of -log p; p is the total probability of right tokens.
 
         right: bool (B, T, V), whether each token is right at each position; False for padding.
         """
@@ -54,15 +54,16 @@ class AdaCos(nn.Module):
     """Cross-entropy of scaled cosines, with a scale that adapts during training.
 
     Source: Zhang et al., "AdaCos: Adaptively Scaling Cosine Logits" (CVPR 2019), adapted to
-    sequences as in Işık, Cinbiş, Aydın Göl (ICML 2025). For N targets that are not padding and C
-    rows of the embedding matrix,
+    sequences as in Işık, Cinbiş, Aydın Göl (ICML 2025). There are N targets that are not padding, C
+    rows of the embedding matrix, and cosines cos_ik between the features of target i and row k:
 
         s_0 = sqrt(2) log(C - 1)
         B_t = 1/N  sum_i sum_{k != target_i} exp(s_{t-1} cos_ik)
-        s_t = log(B_t) / cos(min(pi/4, median_i theta_i)),     theta_i the angle to target i
+        s_t = log(B_t) / cos(min(pi/4, median_i theta_i))
 
-    and s_t is clipped. The scale is a buffer: it is saved with the model, and changes only in
-    training.
+    Here s_t is the scale after step t, and theta_i is the angle between the features of target i
+    and its row. The scale is clipped. It is a buffer: it is saved with the model, and changes only
+    in training.
 
     never: ids of rows that are never targets, such as padding. They are excluded from the softmax,
         from the sum B_t and from C, as in the code of Işık, Cinbiş, Aydın Göl.

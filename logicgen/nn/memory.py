@@ -57,9 +57,11 @@ class Memory:
         self.length += tokens
 
     def remember(self, layers: list[KeysValues], layer: int, new: KeysValues) -> KeysValues:
-        """Add keys and values (R, ..., tokens, D) of a layer.
+        """Add new keys and values of a layer; return all of its keys and values.
 
-        Returns all keys and values of the layer, (B, ..., slots, D).
+        new: (R, ..., tokens, D), for the R hypotheses of all problems.
+
+        The shape of the results is (B, ..., slots, D).
         """
         if layer == len(layers):
             layers.append(new)
@@ -73,7 +75,10 @@ class Memory:
         return keys[..., : self.slots, :], values[..., : self.slots, :]
 
     def _written(self, past: Tensor, first: int, new: Tensor) -> Tensor:
-        """Return `past` with `new` (R, ..., 1, D) from slot `first` on, enlarged if necessary."""
+        """Write `new` (R, ..., 1, D) into `past` from slot `first` on.
+
+        Returns `past`, or an enlarged copy if it has too few slots.
+        """
         if self.slots > past.shape[-2]:
             room = max(_LEAST_ROOM, 2 * self.slots)
             larger = past.new_empty(*past.shape[:-2], room, past.shape[-1])

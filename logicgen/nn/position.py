@@ -30,7 +30,7 @@ from torch import Tensor, nn
 
 from logicgen.extras import load_plugin, plugins
 
-# Cosines and sines of the angles, each (T, 1, D / 2) for T tokens and D features of a head
+# The rotation of T tokens: cosines and sines of angles, (T, 1, D / 2) each; D features of a head
 Rotation = tuple[Tensor, Tensor]
 
 
@@ -202,8 +202,8 @@ class TreePositions(nn.Module):
 
     There are width / 2 levels. From width 256 on there are width / 128 decays with at least
     `LEVELS` levels each. A deeper token keeps only its nearest ancestors, so in long chains of
-    unary operators two tokens may have the same vector. In up to `levels` + 1 tokens this cannot
-    happen.
+    unary operators two tokens may have the same vector. In problems of up to `levels` + 1 tokens
+    this cannot happen.
     """
 
     def __init__(self, width: int) -> None:
@@ -241,7 +241,7 @@ class TreeRelativeBias(nn.Module):
     All layers share the bias. `RelativeBias` explains `gain`.
     """
 
-    exact = 3  # number of levels of the tree with a number of their own
+    exact = 3  # each path of up to this number of levels has a relation of its own
 
     def __init__(self, width: int, heads: int, *, gain: float = 16.0) -> None:
         super().__init__()
@@ -274,7 +274,9 @@ def tree_relation(arities: Tensor, exact: int) -> Tensor:
     # Paths of l + 1 levels are numbered from 2^(l + 1) - 2 on. All longer paths share a number.
     longer = 2 ** (exact + 1) - 2
     way = torch.full_like(level, longer)
-    turns = torch.zeros_like(depth)  # the path to each token from l levels above it, as bits
+    # Bit l of each token: whether it is in the second operand of its ancestor l levels above its
+    # parent. These bits number the paths to the token.
+    turns = torch.zeros_like(depth)
     for above in range(exact):
         turns = turns + (second & below & (level == above)).any(1) * 2**above
         way = torch.where(level == above, 2 ** (above + 1) - 2 + turns[:, None, :], way)
@@ -305,11 +307,11 @@ def tree_paths(arities: Tensor, levels: int) -> Tensor:
 
 
 def _subtrees(arities: Tensor) -> tuple[Tensor, Tensor]:
-    """Return which tokens are in each token's subtree, and which come with the second operand.
+    """Return which tokens are in each token's subtree, and which are in its second operand.
 
-    Both results are bool (B, ancestor, token). The first is True if the token is below the
-    ancestor. The second is True if it is also in the ancestor's second operand; elsewhere it has no
-    meaning.
+    Both results are bool (B, ancestor, token). The first result is True if the token is below the
+    ancestor. For these tokens, the second result is True in the ancestor's second operand. For
+    other tokens it has no meaning.
     """
     length = arities.shape[1]
     position = torch.arange(length, device=arities.device)

@@ -79,7 +79,10 @@ class Draws:
         self.length = 0
 
     def choose(self, log_probabilities: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the prefixes to continue and their next tokens, (B, 1) each, from (B, 1, V)."""
+        """Return the number of each problem's prefix, which is 0, and its next token, (B, 1) each.
+
+        log_probabilities: (B, 1, V).
+        """
         scores, number = log_probabilities[:, 0], self.numbers[:, self.length]
         tokens = pick(scores, self.sampling, number)[:, None]  # (B, 1)
         log_p = scores.gather(1, tokens)
@@ -115,8 +118,9 @@ class DifferentDraws:
         ]
         batch, device = len(problems), problems.device
         self.tokens = problems.new_empty(batch, 1, 0)  # (B, K, tokens drawn), padded
-        # Each prefix has a log-probability, with and without temperature, and a random number. They
-        # are sorted by random number, largest first. A missing prefix has -inf
+        # Each prefix has a log-probability with temperature (`tempered`), one without (`scores`),
+        # and a random number. Prefixes are sorted by random number, largest first. The number of a
+        # missing prefix is -inf.
         self.tempered = torch.zeros(batch, 1, dtype=torch.float64, device=device)  # (B, K)
         self.scores = self.tempered.clone()
         self.numbers = self.tempered.clone()
@@ -124,7 +128,10 @@ class DifferentDraws:
         self.done = torch.zeros(batch, dtype=torch.bool, device=device)  # (B,)
 
     def choose(self, log_probabilities: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the prefixes to continue and their next tokens, (B, K) each, from (B, K, V)."""
+        """Return the numbers of the prefixes to continue and their next tokens, (B, K) each.
+
+        log_probabilities: (B, K, V), of each next token of each prefix.
+        """
         rows = log_probabilities.shape[-1]
         going_on = (~self.ended & (self.numbers > -math.inf))[..., None]  # (B, K, 1)
         tempered = truncated(log_probabilities, self.sampling) + self.tempered[..., None]

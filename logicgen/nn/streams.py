@@ -30,7 +30,7 @@ from logicgen.nn.memory import KeysValues
 
 @dataclass(frozen=True)
 class Streams:
-    """The symbol of each stream: ids (B, N), -1 where there is no stream."""
+    """The symbols of up to N streams for each of B problems: ids (B, N), -1 for no stream."""
 
     ids: Tensor
 
@@ -62,7 +62,7 @@ class Streams:
         return Streams(self.ids[rows])
 
     def shares(self) -> Tensor:
-        """Return the weight of each stream in their mean, (B, N)."""
+        """Return the weight (B, N) of each stream in the mean of its problem's streams."""
         there = self.ids >= 0
         # A problem without symbols has one stream, which belongs to no symbol.
         there = torch.cat([there[:, :1] | ~there.any(dim=1, keepdim=True), there[:, 1:]], dim=1)
@@ -109,15 +109,18 @@ class PaddedStreams:
         return vectors if vectors is None or vectors.dim() == 2 else vectors[:, None]
 
     def pack(self, rows: Tensor) -> Tensor:
-        """Return the row numbers of the tokens to compute; here, all row numbers (R, N, T)."""
+        """Return the row numbers (R, N, T) unchanged. `PackedStreams` removes padding here."""
         return rows
 
     def pad(self, x: Tensor) -> Tensor:
-        """Return features of all tokens and padding, (R, N, T, width), from packed features."""
+        """Return the features (R, N, T, width) unchanged. `PackedStreams` adds padding here."""
         return x
 
     def each(self, function: Callable[..., Tensor], x: Tensor, *others: Tensor) -> Tensor:
-        """Apply a function in chunks of streams, dimension 1 of all tensors."""
+        """Apply a function to one chunk of streams at a time; join the results.
+
+        Streams are dimension 1 of all tensors.
+        """
         if self.chunk is None or x.shape[1] <= self.chunk:
             return function(x, *others)
         chunks = zip(*(torch.split(part, self.chunk, 1) for part in (x, *others)), strict=True)
@@ -135,7 +138,7 @@ class PaddedStreams:
     def keys_values(
         self, make: Callable[..., KeysValues], x: Tensor, of_view: bool, crossing: bool = False
     ) -> KeysValues:
-        """Return the keys and values that `make` computes.
+        """Return the keys and values that `make` computes from features and a rotation.
 
         of_view: whether x is the fused view. Otherwise x has the features of all streams.
         crossing: whether the tokens of answers will attend to these keys and values.
@@ -187,10 +190,11 @@ class PaddedStreams:
 
 @dataclass(frozen=True)
 class PackedStreams:
-    """The P tokens (without padding) of all streams of a batch, by problem, stream and place.
+    """The P tokens of all streams of a batch, without padding.
 
-    In batches of logic, P is a third to a half of B x N x T. The methods are the methods of
-    `PaddedStreams`, for packed tokens (P, width).
+    They are sorted by problem, stream and place. P is usually a third to a half of B x N x T, the
+    number with padding. The methods are the methods of `PaddedStreams`, for packed features
+    (P, width).
 
     Attributes:
         problem: (C,), the problem of each of the C streams in the batch.

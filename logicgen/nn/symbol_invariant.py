@@ -111,7 +111,7 @@ class StreamEncoderLayer(EncoderLayer):
 
 
 class StreamDecoderLayer(DecoderLayer):
-    """A layer like the encoder's, but causal and with cross-attention to the problem."""
+    """A causal `StreamEncoderLayer` with cross-attention to the problem."""
 
     def __init__(
         self, width: int, heads: int, hidden: int, dropout: float, options: StreamOptions

@@ -17,9 +17,9 @@ rows, but the assignment of rows to tokens has no information.
 
 With `whole` < 1, `lexinvariant-names` assigns names to all tokens only in this share of the
 training sequences. In all other sequences, only a random share of the tokens gets names, and the
-other tokens have trained rows of their own. So the network first learns the language and to
-identify few tokens, before it can identify all. The methods `partial-rows` and
-`partial-names` randomize rows only in training, as dropout does.
+other tokens have trained rows of their own. So the network can learn the language from the other
+tokens, before it learns to identify all tokens. The methods `partial-rows` and `partial-names`
+randomize rows only in training, as dropout does.
 
 Every method may leave out the first `fixed` tokens, such as the operators and markers of formulas.
 These tokens always have trained rows of their own. So only symbols are lexinvariant.
@@ -55,7 +55,7 @@ from logicgen.nn.embedding import Embedding, Interchangeable, Learned
 from logicgen.tokens import NOTHING
 
 _SCORES_AT_A_TIME = 2**24  # logits to compute at a time; 64 MiB of float32
-_ROWS_OF_THEIR_OWN = 2**21  # most numbers to draw for separate rows of all sequences
+_ROWS_OF_THEIR_OWN = 2**21  # if separate rows have more numbers in all, sequences share rows
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,8 @@ class Rows:
     """The embedding rows of one forward pass."""
 
     matrix: Tensor  # (V, width), or (B, V, width) if each sequence has its own rows
-    # int64 (B, V), the row number of each token in each sequence, all different. Without it token v
-    # has row v
+    # int64 (B, V), the row number of each token in each sequence, all different. None: token v has
+    # row v
     of: Tensor | None = None
 
     def some(self, numbers: Tensor) -> Rows:
@@ -330,7 +330,7 @@ class SequenceRows(Embedding):
     def matrix(
         self, symbols: int, generator: torch.Generator | None = None, sequences: int | None = None
     ) -> Tensor:
-        """Return all rows; see `Embedding.matrix`. One matrix for all sequences is for inference.
+        """Return all rows; see `Embedding.matrix`. Without `sequences`, inference is assumed.
 
         Raises LogicgenError for more symbols than trained rows.
         """
@@ -352,7 +352,10 @@ def _generator(seed: int) -> torch.Generator:
 
 
 def _shuffled(chosen: Tensor, generator: torch.Generator | None) -> Tensor:
-    """Return a permutation for each row of bool (B, V), which moves only the chosen tokens."""
+    """Return a random permutation of V tokens for each of B sequences: int64 (B, V).
+
+    chosen: bool (B, V). A permutation moves only the chosen tokens.
+    """
     number = torch.arange(chosen.shape[1]).expand_as(chosen)
     # Sort the chosen places first, once in order and once in a random order. The permutation maps
     # each place of the first list to the place of equal rank in the second list.
