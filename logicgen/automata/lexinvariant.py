@@ -63,9 +63,9 @@ def next_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
 
 
 def posterior(automaton: Automaton, string: Sequence[str] | np.ndarray) -> np.ndarray:
-    """Return the posterior probability of each permutation after each prefix, (L + 1, k!).
+    """Return the posterior probability of each permutation after each prefix of a string.
 
-    The order of the permutations is the order of `permutations(k)`.
+    The shape is (L + 1, k!), with the permutations in the order of `permutations(k)`.
     """
     model = _small(automaton)
     if isinstance(string, np.ndarray):
@@ -73,7 +73,8 @@ def posterior(automaton: Automaton, string: Sequence[str] | np.ndarray) -> np.nd
     else:
         batch = encode(model.symbols, [string])
     meaning = permutations(len(model.symbols))
-    # Permutations that agree on the symbols of the string have the same weight.
+    # Permutations that agree on the symbols of the string give it the same weight, so each such
+    # weight is computed once.
     used, place = np.unique(batch.ids[0], return_inverse=True)
     ways, way = np.unique(meaning[:, used], axis=0, return_inverse=True)
     renamed = Strings(ways[:, place], np.repeat(batch.lengths, len(ways)))
@@ -94,11 +95,13 @@ def symbol_posterior(automaton: Automaton, string: Sequence[str] | np.ndarray) -
 
 
 def information_bound(symbols: int) -> float:
-    """Return log2 k!, the most bits that p' can lose against p in a string of any length.
+    """Return log2 k!, an upper bound of KL(p || p') in bits for strings of any length.
 
-    The probability p' is at least p / k!. So the sum of KL(p || p') over all positions is at most
-    log2 k! in the mean. By the inequalities of Pinsker and Jensen, the mean L1 distance over L
-    positions is then at most `sqrt(2 ln(k!) / L)`.
+    symbols: k, the number of symbols.
+
+    The bound holds because p' of a string is at least p / k!. It also bounds the expected sum of
+    the divergences of the next-symbol distributions over all positions. By the inequalities of
+    Pinsker and Jensen, the mean L1 distance over L positions is then at most `sqrt(2 ln(k!) / L)`.
     """
     return float(np.log2(np.arange(1, symbols + 1)).sum())
 
@@ -111,7 +114,8 @@ class RenamingEstimate:
     # (S,) standard error of the mean, divided by the mean. If it is far below 1, it is also the
     # standard error of `log`.
     relative_error: np.ndarray
-    # (S,) effective sample size: the squared sum of p, divided by the sum of the squares of p
+    # (S,) effective sample size: the squared sum of p over the permutations, divided by the sum of
+    # the squares of p
     effective: np.ndarray
 
 

@@ -101,8 +101,8 @@ def _next(context: np.ndarray, symbol: np.ndarray | int, k: int, order: int) -> 
     """Return the number of the context after one more symbol; k is the number of symbols.
 
     Contexts are numbered like the nodes of a k-ary heap: context c extended by symbol i has the
-    number c * k + 1 + i. If the extended context is too long, drop its first symbol. The number of
-    the shorter context is a remainder modulo the number of contexts of full length.
+    number c * k + 1 + i. If the extended context is too long, its first symbol is dropped. Then the
+    place of the context among the contexts of order - 1 symbols is a remainder modulo their number.
     """
     longest = k ** (order - 1)  # number of contexts of order - 1 symbols
     first = sum(k**length for length in range(order - 1))  # number of the first of these contexts

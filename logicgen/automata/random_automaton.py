@@ -29,7 +29,7 @@ def random_automaton(
     determine it. Raises LogicgenError if an argument is out of range.
 
     states: the number of states.
-    length: above 0, met up to rounding.
+    length: the expected number of symbols of a string, above 0.
     branching: the number of target states for each state and symbol. With 1 the automaton is
     deterministic; with more it is, in general, ambiguous.
     concentration: the parameter of the Dirichlet distribution of each state's transitions. If it is

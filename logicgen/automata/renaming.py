@@ -1,6 +1,11 @@
 """The sum over all renamings of symbols, computed with partial permutations.
 
-The sum is p', the lexinvariant model of an automaton (`lexinvariant.py`).
+The sum, divided by the number of renamings, is p', the lexinvariant model of an automaton
+(`lexinvariant.py`).
+
+A forward vector has a weight for each state: the weight of all paths that read the prefix and end
+in the state. In a deterministic automaton only one weight is not 0. So the number of this state and
+its weight replace the vector.
 
 A partial permutation is a one-to-one map from the symbols of a prefix to symbols of the automaton.
 Permutations that agree on the symbols of a prefix give it the same weight. So a string needs one
@@ -10,10 +15,6 @@ vectors instead of k!.
 
 The symbols of each string are renumbered by first occurrence. So the tables of partial permutations
 depend only on j and k, and many strings share the tables.
-
-A forward vector has a weight for each state: the weight of all paths that read the prefix and end
-in the state. In a deterministic automaton only one weight is not 0. So the number of this state and
-its weight replace the vector.
 
 In shapes of arrays, S is the number of strings and L the length of the longest string; m strings
 are read together. The automaton has n states and k symbols. P is the number of partial
@@ -75,7 +76,7 @@ class ForwardVectors:
     def read_new(self, source: np.ndarray, symbols: np.ndarray) -> None:
         """Read a symbol that did not occur before in any of the strings.
 
-        New partial permutation i is the old partial permutation `source[i]`, which also maps the
+        New partial permutation i extends the old partial permutation `source[i]`: it also maps the
         new symbol to `symbols[i]`.
         """
         before = self.vectors
@@ -126,9 +127,9 @@ class ForwardVectors:
         return smallest < LEAST
 
     def readout(self, strings: np.ndarray | slice, matrix: np.ndarray) -> np.ndarray:
-        """Multiply the forward vectors of m strings by a matrix with r columns, (n, r): (m, P, r).
+        """Multiply the forward vectors (m, P, n) of m strings by a matrix (n, r).
 
-        P is the number of partial permutations, n the number of states.
+        Returns (m, P, r), for P partial permutations and n states.
         """
         return np.asarray(self.vectors[strings] @ matrix)
 
@@ -191,7 +192,10 @@ class ForwardStates:
 
 
 def permutations(symbols: int) -> np.ndarray:
-    """Return all permutations of k symbols, (k!, k); entry (i, j) is the image of symbol j."""
+    """Return all permutations of k symbols, (k!, k).
+
+    Entry (i, j) is the number of the symbol to which permutation i maps symbol j.
+    """
     return partial_permutations(symbols, symbols)
 
 
@@ -259,8 +263,8 @@ def gather(k: int, seen: int) -> tuple[np.ndarray, np.ndarray]:
     return np.take_along_axis(numbers, meaning, axis=1).T.copy(), numbers[free]
 
 
-# BLOCK is the count of numbers in the forward vectors of strings that are read together; so many
-# fit into a CPU cache. MOST is the largest permitted count for a single string (4 GiB).
+# BLOCK: the count of numbers in the forward vectors of strings that are read together. These
+# numbers fit into a CPU cache. MOST: the largest permitted count for a single string (4 GiB).
 BLOCK = 750_000
 MOST = 2**29
 
@@ -268,8 +272,8 @@ MOST = 2**29
 def log_joint(model: Automaton, strings: Strings) -> np.ndarray:
     """Return the natural logarithm of p' for each prefix and next symbol, (S, L + 1, k + 1).
 
-    The last column is for the end of the string. Entries after the end of a string are nan. The
-    automaton has to be probabilistic.
+    Here p' is the joint probability of the prefix and the symbol. The last column is for the end of
+    the string. Entries after the end are nan. The automaton has to be probabilistic.
     """
     k = len(model.symbols)
     ahead = step_weights(model)  # (n, k + 1)
@@ -301,7 +305,7 @@ def log_complete(model: Automaton, strings: Strings) -> np.ndarray:
         for prefixes in _all_prefixes(model, strings.lengths, read, first, delicate):
             over = np.flatnonzero(prefixes.places == strings.lengths[prefixes.rows])
             if len(over):
-                # Add in logarithms: perhaps the only vectors that can end have very small weights.
+                # Sum with `logaddexp`, since the vectors that can end may have very small weights.
                 ended = prefixes.vectors.readout(over, model.final[:, None])[..., 0]  # (m, P)
                 logs = np.log(ended) + prefixes.scale[over]
                 total = np.logaddexp.reduce(logs, axis=1) - np.log(logs.shape[1])
@@ -351,7 +355,9 @@ def _out_of_range(model: Automaton, strings: Strings) -> np.ndarray:
 
 
 def _by_string_symbol(joint: np.ndarray, seen: int, order: np.ndarray) -> np.ndarray:
-    """Sum weights over the partial permutations; return (m, k + 1) sums by symbol of the string.
+    """Sum the weights of m strings over P partial permutations, by symbol of the string.
+
+    Returns (m, k + 1) sums for k symbols; the last column is for the end.
 
     joint: (m, P, k + 1) weights by symbol of the automaton; the last column is for the end.
     order: (m, k) the symbols in order of first occurrence; symbols that do not occur are last.
@@ -392,13 +398,13 @@ def _all_prefixes(
 ) -> Iterator[_Prefixes]:
     """Yield each prefix of each string once, many at a time; the next yield overwrites the arrays.
 
-    ids, first: from `canonical`.
-    delicate: (S,) bool; set, in place, for strings whose vectors may underflow.
+    ids, first: the last two results of `canonical`.
+    delicate: (S,) bool; set to True, in place, for strings whose vectors may underflow.
     """
     k = len(model.symbols)
     kind = ForwardStates if model.is_deterministic else ForwardVectors
     every = steps_in_range(model)
-    # Read strings with similar numbers of different symbols together; their arrays have one shape.
+    # Read strings with equally many different symbols together, so that they need equal memory.
     different = (first < lengths[:, None]).sum(axis=1)
     pending = np.argsort(different, kind="stable")
     while len(pending):

@@ -57,7 +57,7 @@ def cut(grammar: Grammar, above: str, below: str) -> Grammar:
     left = [array.copy() for array in grammar.below]
     left[layer][chosen, chooser] = 0.0
     # For each layer, the total weight of the remaining paths from each unit to the last layer. The
-    # words need no attention, since the word probabilities of each unit sum to 1.
+    # words do not matter here, since the word probabilities of each unit sum to 1.
     remaining = [np.ones(len(grammar.units[-1]))]
     for array in reversed(left):
         remaining.append(remaining[-1] @ array)
@@ -103,7 +103,10 @@ def find_connection(grammar: Grammar, above: str, below: str) -> tuple[int, int,
 
 
 def _find(grammar: Grammar, name: str) -> list[tuple[int, int]]:
-    """Return the layer and the number in it, from 0, of each unit called `name`."""
+    """Return the number of the layer, and the number in this layer, of each unit called `name`.
+
+    Both numbers are counted from 0. If `name` is `2:x`, only units `x` of layer 2 are found.
+    """
     before, colon, after = name.partition(":")
     exact = colon and before.isdecimal()
     places = [
