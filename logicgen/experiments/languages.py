@@ -28,8 +28,10 @@ from logicgen.tokens import symbol_name
 class LanguagesSettings(ExperimentSettings):
     """Keys of a study of this experiment.
 
-    draws: the number of automata; at most `chosen` automata are chosen.
-    first, last: bits are measured between these positions, on `strings` strings.
+    draws: the number of automata that are drawn.
+    chosen: the largest number of automata that are chosen.
+    first, last: the first and the last position in a string at which bits are measured.
+    strings: the number of strings on which bits are measured.
     fitted: the number of other strings to which the counters are fitted.
     """
 
@@ -69,7 +71,8 @@ def measure(
     counter.
 
     draw: the seed of the automaton.
-    first, last: measure between these positions; a position is the number of symbols before it.
+    first, last: the first and the last position to measure. A position is the number of preceding
+        symbols.
     strings: the number of strings.
     fitted: the number of other strings, to which the counters are fitted.
     """
@@ -109,7 +112,7 @@ def trials(settings: LanguagesSettings) -> dict[str, Call]:
 
 
 def distance(found: Json) -> float:
-    """Return how many bits per symbol the best counter needs more than the lexinvariant model."""
+    """Return the bits per symbol of the best counter minus those of the lexinvariant model."""
     best: float = min(found[name] for name in COUNTERS) - found["ideal"]
     return best
 

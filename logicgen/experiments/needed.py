@@ -33,7 +33,7 @@ from logicgen.training.students import Sentences
 
 SIZE = {"width": 3, "layers": 3, "words": 8}
 INDUCTIVE, STOPPED = "inductive", "inductive, stopped"
-SHORTER = (20, 50, 100, 200)  # the numbers of steps of the shorter trainings, for STOPPED
+SHORTER = (20, 50, 100, 200)  # the numbers of steps of the shorter inductive trainings
 REACHED = (0.5, 0.2, 0.1, 0.05)  # thresholds of the divergence, in bits
 
 RESAMPLED = 10_000  # the number of bootstrap samples
@@ -129,7 +129,7 @@ class DecoderLearner(Learner):
     def loss(
         self, batch: Tensor, generator: torch.Generator, measured: bool
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """Return the mean cross-entropy in nats, and no other measurements."""
+        """Return the mean cross-entropy of a batch in nats, and an empty dict of measurements."""
         return self.module.loss(batch), {}
 
 
@@ -193,9 +193,11 @@ def _rows(sentences: np.ndarray) -> Tensor:
 def reached(bits: np.ndarray, sentences: list[int], threshold: float) -> np.ndarray:
     """Return the number of sentences at which the divergence of each teacher reaches a threshold.
 
-    bits: (teachers, numbers of sentences) divergences. The result, (teachers,), is inf if no
-    divergence of a teacher is at most `threshold`. Between two numbers of sentences, the logarithms
-    of numbers and divergences are interpolated linearly.
+    The result, (teachers,), is inf if no divergence of a teacher is at most `threshold`. Between
+    two numbers of sentences, the logarithms of numbers and divergences are interpolated linearly.
+
+    bits: (teachers, numbers of sentences) divergences.
+    sentences: the numbers of sentences, in increasing order.
     """
     found = np.full(len(bits), np.inf)
     logs = np.log(sentences)
