@@ -86,7 +86,10 @@ def convert(task: str, source: Path, target: str, split: str = "train") -> int:
 
 
 def compact(text: str) -> str:
-    """Return tokens as one character each. LogicgenError: a symbol has several characters."""
+    """Return a text with one character for each token of `text`.
+
+    Raises LogicgenError if a symbol has several characters.
+    """
     tokens = [ONE_CHARACTER.get(token, token) for token in text.split()]
     if long := [token for token in tokens if len(token) != 1]:
         raise LogicgenError(
@@ -97,7 +100,7 @@ def compact(text: str) -> str:
 
 
 def spread(text: str, tokens: Collection[str]) -> str:
-    """Return tokens separated by blanks, from one character per token.
+    """Return the tokens of a compact text (one character for each token), separated by blanks.
 
     tokens: the fixed tokens of the language. `>` is `->` only if the language has that token.
     """
@@ -123,7 +126,7 @@ def write_two_lines(examples: Iterable[Example], path: Path) -> int:
 
 
 def write_json_lines(examples: Iterable[Example], path: Path) -> int:
-    """Write pairs as JSON lines, which `logicgen verify` reads; return their number."""
+    """Write examples as JSON lines, which `logicgen verify` reads; return their number."""
     rows = (
         {"problem": problem} if answer is None else {"problem": problem, "answer": answer}
         for problem, answer in examples
@@ -156,7 +159,7 @@ def _lines(path: Path) -> Iterator[str]:
 
 
 def read_two_lines(path: Path, task: Task) -> Iterator[Example]:
-    """Yield pairs of problem and answer in prefix notation, read by the task and written again.
+    """Yield problems and answers in prefix notation from a file with two lines for each example.
 
     Raises LogicgenError with file and line if a line does not parse or an answer is missing.
     """
@@ -172,9 +175,10 @@ def read_two_lines(path: Path, task: Task) -> Iterator[Example]:
 
 
 def read_json_lines(path: Path, task: Task) -> Iterator[Example]:
-    """Yield pairs from JSON lines with `problem` and `answer`, in any notation the task reads.
+    """Yield pairs of problem and answer in prefix notation from a file of JSON lines.
 
-    `answer` may be missing. Raises LogicgenError with file and line if a line does not parse.
+    A line has `problem` and perhaps `answer`, in any notation that the task can parse. Raises
+    LogicgenError with file and line if a line does not parse.
     """
     for number, line in enumerate(_lines(path), start=1):
         with at(f"{path}, line {number}"):
