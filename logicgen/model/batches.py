@@ -54,7 +54,7 @@ class Share(NamedTuple):
         whole = len(counts)
         size = -(-whole // rank.devices)
         rows = torch.arange(rank.number * size, (rank.number + 1) * size)
-        filler = rows >= whole  # rows that fill up the last batch for equal shares
+        filler = rows >= whole  # numbers after the last sequence, which make all shares equal
         rows = rows.masked_fill(filler, 0)
         own = int(counts[rows].masked_fill(filler, 0).sum())
         return cls(rows, whole, rank.devices * own / max(int(counts.sum()), 1)), filler

@@ -185,10 +185,11 @@ class EncoderDecoder(Model):
 
     @property
     def training_symbols(self) -> int:
-        """Return the number of symbol rows in training.
+        """Return the number of rows of symbols in training.
 
-        These are all trained rows, if their number is fixed. Otherwise it is the number of symbols
-        of the training data, or of the new problems of a model that learns from verdicts.
+        If the embedding has a fixed number of trained rows, return this number. Otherwise return
+        the number of symbols in the training data. A model that learns from verdicts may have new
+        problems with more symbols; then return their number.
         """
         reward = self.recipe.reward
         fresh = 0 if reward is None else (reward.symbols or self.region.symbols)[1]
@@ -227,7 +228,7 @@ class EncoderDecoder(Model):
     ) -> Loss:
         """Return the loss of a batch in which several tokens may be right at each position.
 
-        right: bool (B, T, V), whether each token is right. Symbols have the numbers of the batch,
+        right: bool (B, T, V), whether each token is right. Symbols are numbered as in the batch,
             and V is the number of tokens in training.
         measured: whether to add the share of positions at which the likeliest token is right.
         """
@@ -249,7 +250,8 @@ class EncoderDecoder(Model):
     def log_probabilities(self, batch: Batch, generator: torch.Generator) -> Tensor:
         """Return the log-probability of each token of the answers (B, T), 0 for padding.
 
-        They are computed as in decoding: without dropout, with one draw of the embedding rows.
+        The probabilities are computed as in decoding: without dropout, with one draw of the
+        embedding's random rows.
         """
         training = self.training
         self.train(False)
@@ -368,7 +370,10 @@ class EncoderDecoder(Model):
         return MOST_SCORES // tokens**2 or 1
 
     def check(self, symbols: int, ensemble: int = 1) -> None:
-        """Raise LogicgenError if there are too few rows, or no random rows for an ensemble."""
+        """Raise LogicgenError if the embedding has too few rows for this number of symbols.
+
+        Raises it also for an ensemble if the embedding has no random rows.
+        """
         self._check_ensemble(ensemble)
         self.inference_matrix(symbols, 0)
 
@@ -435,7 +440,7 @@ class EncoderDecoder(Model):
 
     @torch.no_grad()
     def inference_matrix(self, symbols: int, embedding_seed: int) -> Tensor:
-        """Return the matrix (F + symbols, width) of an embedding seed."""
+        """Return the embedding matrix (F fixed tokens + symbols, width) that a seed determines."""
         generator = torch.Generator().manual_seed(embedding_seed)
         return self.embedding.matrix(symbols, generator)
 

@@ -28,14 +28,14 @@ from logicgen.productions import NEGLIGIBLE, Grammar
 from logicgen.productions.random_grammar import START
 from logicgen.tokens import END, Tokens
 
-# Weight of the newest loss in the running average of the losses of each start.
+# Weight of the newest loss in the running average of a start's losses.
 FOLLOWING = 0.1
 
 
 class InductiveStarts(nn.Module):
     """Copies of one network with different random weights ("starts"), trained at once.
 
-    The start with the least loss predicts.
+    Predictions come from the start with the least loss.
 
     Raises LogicgenError if the tokens are not the tokens of a corpus of sentences.
     """
@@ -92,9 +92,10 @@ class InductiveStarts(nn.Module):
             )
 
     def _words(self, tokens: Tensor) -> Tensor:
-        """Convert (B, L + 1) tokens of a corpus to (B, L) word ids of the network.
+        """Convert B sentences of a corpus to word ids of the network: (B, L + 1) to (B, L).
 
-        Raises LogicgenError if the tokens are not sentences that the network can read.
+        The first token of a sentence, `<start>`, is left out. Raises LogicgenError if the network
+        cannot read the sentences.
         """
         words = tokens[:, 1:] - 2
         if self.ends:
@@ -113,10 +114,12 @@ class InductiveStarts(nn.Module):
         return words
 
     def loss(self, tokens: Tensor) -> Tensor:
-        """Return the mean cross-entropy of sentences, (B, P + 1) tokens with `<start>`, in nats.
+        """Return the mean cross-entropy per word, in nats.
 
         In training, return the mean over all starts. In evaluation, return the loss of the best
         start.
+
+        tokens: (B, P + 1), B sentences of `<start>` and P words.
         """
         words = self._words(tokens)
         self.check(words.shape[1])

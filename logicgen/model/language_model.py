@@ -150,7 +150,7 @@ class LanguageModel(Model):
         return 0
 
     def check(self, count: int) -> None:
-        """Raise LogicgenError if the model cannot be used with `count` tokens."""
+        """Raise LogicgenError if the model cannot be used with a vocabulary of `count` tokens."""
         if count != len(self.tokens) and not self.any_tokens:
             embedding = self.recipe.embedding
             method = embedding.method if embedding else self.recipe.kind
