@@ -6,11 +6,12 @@ average. Source: Du, Torroba Hennigen, Pimentel, Meister, Eisner, Cotterell, A M
 Characterization of Tight Language Models (ACL 2023): bounded features give bounded logits, in
 Transformers and in recurrent networks. Here p is computed from the weights.
 
-Let h be the features from which a network computes its logits, and r_v the output row of token v.
-In both kinds of networks, h is the output of a layer normalization with gain g and bias b: h = g *
-n + b, where n has sum 0 and norm at most sqrt(width). So a difference of logits, (r_v - r_end) . h,
-is at most sqrt(width) |c(g * (r_v - r_end))| + (r_v - r_end) . b, where c subtracts the mean.
-P(<end>) is at least 1 / (1 + the sum of exp of this bound over all other tokens v).
+The logit of a token v is the product r_v . h of the token's output row r_v and a vector h of
+features. In both kinds of networks, h is the output of a layer normalization with gain g and bias
+b: h = g * n + b, where n has sum 0 and norm at most sqrt(width). So a difference of logits, (r_v -
+r_end) . h, is at most sqrt(width) |c(g * (r_v - r_end))| + (r_v - r_end) . b. Here r_end is the row
+of `<end>`, and c subtracts the mean of a vector from its entries. P(<end>) is at least 1 / (1 + the
+sum of exp of this bound over all other tokens v).
 
 A continuous cache gives a share of the probability to tokens that occurred before. The share is a
 sigmoid of s . h + a, with weights s and bias a. Then the sum is multiplied by 1 + exp(s . h + a),
@@ -44,7 +45,7 @@ AT_A_TIME = 2**24
 
 @dataclass(frozen=True)
 class ModelTightness:
-    """The tightness of a model, the reason for it, and a bound of the probability of `<end>`."""
+    """The tightness of a model, the reason, and a bound of the probability of `<end>`."""
 
     is_tight: bool
     reason: str  # one line
@@ -137,9 +138,9 @@ def _log_least(network: CausalLM, matrix: Tensor, ends: Sequence[int]) -> Tensor
 
 
 def _largest(network: CausalLM, direction: Tensor) -> Tensor:
-    """Return an upper bound of the product of any features with each direction, (...).
+    """Return, for each direction, an upper bound of its product with the features of any text.
 
-    direction: vectors, (..., width).
+    direction: vectors, (..., width). The bounds have the shape (...).
     """
     norm, direction = network.network.norm, direction.double()
     turned = direction * norm.weight.double()
@@ -158,12 +159,13 @@ def ngram_least(network: NGram) -> float:
         counts = network.get_buffer(f"counts_{n}").cpu()  # (contexts, vocabulary)
         different = (counts > 0).sum(1).double()
         total = counts.sum(1) + different
-        # The tokens of a context are the digits of its number. Without its first token, a context
-        # keeps the last digits. So the probabilities of shorter contexts repeat.
+        # The row of a context is a number with the context's tokens as digits. Without its first
+        # token, a context keeps the last digits. So the probabilities of shorter contexts repeat.
         shorter = lower.repeat(len(counts) // len(lower))
         mixed = (counts[:, Tokens.end] + different * shorter) / total.clamp(min=1)
         lower = torch.where(total > 0, mixed, shorter)
-        if n > 1 or network.order == 1:  # no text is without a token
+        # A text has at least one token. So the empty context (n = 1) counts only if the order is 1.
+        if n > 1 or network.order == 1:
             least = min(least, float(lower.min()))
     return least
 
@@ -176,10 +178,11 @@ def _of_text_ngram(model: TextNGramModel) -> ModelTightness:
     follows for ever with positive probability. For n = 1 the sum is infinite in any text, so the
     model is tight.
 
-    An escape of `ppm` from a context that occurred c times has probability at least 1 / 2c, and the
-    sum over c is infinite. So a context that occurs infinitely often would have infinitely many
-    escapes (Borel, Cantelli, Lévy). But each escape leads to a token that is new in this context,
-    and the number of tokens is finite. So the model is tight.
+    An escape of `ppm` is a step from a context to a shorter context. After c occurrences of the
+    context it has probability at least 1 / 2c, and the sum over c is infinite. So a context that
+    occurs infinitely often would have infinitely many escapes (Borel, Cantelli, Lévy). But each
+    escape leads to a token that is new in this context, and the number of tokens is finite. So the
+    model is tight.
     """
     order, smoothing = model.network.order, model.network.smoothing
     if smoothing == "ppm":
