@@ -161,7 +161,7 @@ class _Ranges(Table):
 class Region(_Ranges):
     """The region of training problems; validation and test follow the same distribution.
 
-    The distribution is uniform over `balance`, as far as problems exist.
+    The distribution is uniform over the values of `balance`, as far as problems exist.
     """
 
     balance: Literal["length", "symbols-and-length"] = "length"

@@ -25,9 +25,10 @@ MOST = 10_000
 SECONDS = 2.0
 
 Explained = tuple[str, list[Any] | None]
-"""An answer as readable text, and its explanation: reason, truth, letters, loop, picture.
+"""An answer as readable text, and its explanation as a list of five values.
 
-The explanation is None if the problem cannot be read.
+The values are `reason`, `truth`, `letters` and `loop`, which `tasks.task.Explanation` describes,
+and a picture as text. The explanation is None if the problem cannot be read.
 """
 
 Progress = Callable[[int, int], None]
@@ -39,7 +40,9 @@ def explanations(
     workers: int = 1,
     progress: Progress = lambda *_: None,
 ) -> list[Explained]:
-    """Return an explanation for each answer. Worker processes explain equal answers only once.
+    """Return each answer as readable text with its explanation, from worker processes.
+
+    An answer that occurs several times is explained only once.
 
     answers: tuples (problem, answer, verdict), with problem and answer in prefix notation.
     """
@@ -98,8 +101,8 @@ def task_facts(task: Task) -> dict[str, Any]:
 def problem_rows(task: Task, problems: Iterable[str]) -> dict[str, list[Any]]:
     """Return columns for problems: readable text, prefix notation and operators.
 
-    Problems of some tasks are no formulas. For them, return the right answer and the tokens of the
-    problem that decide it, instead of the operators.
+    If the problems are not formulas, two columns replace the operators: the right answer, and the
+    tokens of the problem that decide each token of this answer.
 
     problems: texts in prefix notation.
     """
@@ -134,7 +137,7 @@ def chosen(preferred: np.ndarray, most: int = MOST) -> np.ndarray:
 
     Return the sorted indices of the chosen examples. Equal arguments give equal choices.
 
-    preferred: (examples,) bool.
+    preferred: for each example, whether it is preferred, bool (examples,).
     """
     if len(preferred) <= most:
         return np.arange(len(preferred))
@@ -163,7 +166,7 @@ ROW, SYMBOLS, LENGTH, PROBLEM, ANSWER, OPERATORS = (
 """Descriptions of columns that several kinds of pages have."""
 
 RIGHT_ANSWER = {"label": "answer", "text": "answer", "explanation": "explained", "drawn": True}
-"""The description of the column of stored answers, for the scripts of a page."""
+"""The description of the column with the stored answers, for the scripts of a page."""
 
 
 def cell_map(
