@@ -1,4 +1,8 @@
-"""The table of a study and its figures: every measure gives its own columns, lines and pictures."""
+"""The report of a study: tables and figures. Each measure contributes columns, rows and figures.
+
+An axis is a setting that the study varies. A choice is one of the values of an axis. A combination
+of settings (point) has a choice on each axis.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ TABLE = "results.csv"
 MOST_ROWS = 20
 
 Cells = tuple[str, list[str], list[list[str]]]
-"""A sentence, column heads and rows of a table for people."""
+"""A table of the report: a sentence above it, the heads of its columns, and its rows."""
 
 Measured = list[tuple[Measure, list[Findings]]]
 """Each measure of a study in order, and its results for each combination of settings."""
@@ -92,7 +96,10 @@ def _findings(records: list[Record], number: int) -> Findings:
 
 
 def _lines(measured: Measured) -> list[dict[str, Any]]:
-    """Return the lines of `results.csv`, by combination of settings, training seed and measure."""
+    """Return the lines of `results.csv`: a dictionary from column to value for each line.
+
+    Lines are sorted by combination of settings, training seed and measure.
+    """
     lines = []
     found = [measure.rows(points) for measure, points in measured]
     for place, point in enumerate(measured[0][1]):
@@ -116,7 +123,8 @@ def _table(measured: Measured) -> tuple[list[str], list[list[str]]]:
         values = {head: value for each in columns for head, value in each[place].items()}
         lines.append((point.point, chosen, {**values, **_effort(point)}))
     rows = beside_choices(lines)
-    # Columns may differ: only a model with a cache has the share of the cache.
+    # Rows may have different columns. For example, only a model with a cache has the column for the
+    # share of the cache.
     every = list(dict.fromkeys(head for row in rows for head in row))
     last = list(_effort(measured[0][1][0]))
     heads = [head for head in every if head not in (*last, "point")] + last
@@ -124,7 +132,7 @@ def _table(measured: Measured) -> tuple[list[str], list[list[str]]]:
 
 
 def _effort(point: Findings) -> dict[str, str]:
-    """Return the last columns of a row of the table: steps, parameters and minutes of training."""
+    """Return the steps, parameters and minutes of training, the last columns of the table."""
     minutes = float(np.mean([run.minutes for run in point.runs]))
     return {
         "steps": f"{max(run.steps for run in point.runs):,}",
@@ -136,10 +144,13 @@ def _effort(point: Findings) -> dict[str, str]:
 def _ranked(
     study: Study, choices: list[dict[str, str]], table: Cells, ranking: Ranking
 ) -> tuple[list[Cells], list[Picture]]:
-    """Return a table of the best combinations of settings, and correlations of choices with scores.
+    """Return a table of the best combinations of settings, a table of correlations, and figures.
+
+    The correlations are between each choice and the score.
 
     choices: for each combination, the name of its choice on each axis.
     table: the table of all combinations.
+    ranking: the scores of all combinations.
     """
     says, heads, rows = table
     values, less = ranking.values, ranking.less_is_better
@@ -168,7 +179,10 @@ def _ranked(
 def _correlation_table(
     related: dict[str, list[Correlation]],
 ) -> tuple[str, list[str], list[list[str]]]:
-    """Return the sentence above a table of correlations, its heads, and a row for each choice."""
+    """Return a table of the correlations of choices with the score: sentence, heads and rows.
+
+    related: the correlations on each part of the problems, by the name of the part.
+    """
     says = (
         "Spearman's rank correlation of each choice with the score, on problems of each length;"
         " chance: 95% of random assignments of the scores stay below it."
@@ -187,11 +201,12 @@ def _correlation_table(
 def beside_choices(
     lines: Iterable[tuple[str, dict[str, str], dict[str, Any]]],
 ) -> list[dict[str, Any]]:
-    """Return rows of a table, with the choices of a combination of settings before its values.
+    """Return rows of a table: a dictionary from column to value for each row.
 
-    lines: (name of the combination, its choices by axis, values by column).
+    The choices of a combination of settings are before its values. The column of an axis has the
+    name of the axis. If a value has a column of this name, the column of the axis is `axis.NAME`.
 
-    The column of an axis is its name, or `axis.NAME` if a value has a column of that name.
+    lines: for each row, the name of the combination, its choices by axis, and values by column.
     """
     lines = list(lines)
     taken = {"point", *(column for *_, values in lines for column in values)}
