@@ -50,7 +50,8 @@ class Member:
 
     rank: the number of this process, and the number of processes.
     local: the number of this process's device on this machine.
-    meeting: the `init_method` of `torch.distributed.init_process_group`.
+    meeting: the address at which the processes find each other: the `init_method` of
+        `torch.distributed.init_process_group`.
     """
 
     rank: Rank
