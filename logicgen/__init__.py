@@ -17,7 +17,7 @@ The functions below cover the common uses. Each function is imported at its firs
 
 from __future__ import annotations
 
-# An import of `typing` is slow. If Ctrl-C came during it, Python would print a traceback.
+# The import of `typing` is slow. After Ctrl-C during this import, Python would print a traceback.
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:

@@ -153,7 +153,10 @@ def text_sha256(text: str) -> str:
 
 
 def json_sha256(content: Mapping[str, Any], without: str) -> str:
-    """Return the SHA-256 of a JSON object without the key `without`, which stores the SHA-256."""
+    """Return the SHA-256 of a JSON object, as hex, leaving out the key `without`.
+
+    This key is for the SHA-256 itself.
+    """
     rest = {key: value for key, value in content.items() if key != without}
     return text_sha256(json.dumps(rest, sort_keys=True))
 
@@ -168,7 +171,7 @@ def read_json(path: Path, remedy: str) -> dict[str, Any]:
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return at most `MOST_BYTES` + 1 bytes of a file. The last byte shows that it is too large."""
+    """Return the content of a file, or its first `MOST_BYTES` + 1 bytes if it is too large."""
     with reading(path), open(path, "rb") as file:
         return file.read(MOST_BYTES + 1)
 
@@ -243,7 +246,8 @@ def damaged(place: object, remedy: str, error: object) -> LogicgenError:
 def commit() -> str | None:
     """Return the Git commit of the source checkout that this program runs from.
 
-    A + at the end means that files are changed. Without a checkout, return None.
+    A `+` at the end means that the checkout has uncommitted changes. If the program does not run
+    from a checkout, return None.
     """
     import subprocess
 

@@ -31,8 +31,8 @@ class Correlation:
     points: int
     rho: float  # Spearman's rank correlation
     chance: float
-    # p-value: share of the random assignments with a correlation at least as far from 0 as rho. The
-    # actual assignment is counted as one of them.
+    # p-value: share of the assignments with a correlation at least as far from 0 as rho. The
+    # assignments are the random assignments and the actual assignment.
     p: float
 
     @property

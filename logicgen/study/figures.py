@@ -82,7 +82,8 @@ def draw_correlations(
 ) -> Figure:
     """Draw a bar for each choice, as long as its correlation with the score.
 
-    A wider bar in the background shows the range of the correlations of 95% of random scores.
+    A wider bar in the background shows the range of 95% of the correlations if the scores are
+    assigned to the combinations of settings at random.
 
     found: for each choice, its label, its correlation, and the upper end of this range.
     called: the name of the score.

@@ -38,7 +38,8 @@ from logicgen.study.trial import (
     weights_folder,
 )
 
-# The recipes of all trials are checked before the first training. This number takes seconds.
+# The largest number of trials. Their recipes are checked before the first training; the check of
+# this number of trials takes seconds.
 MOST_TRIALS = 3_000
 
 Combination = dict[str, Alternative]
@@ -56,7 +57,7 @@ class Plan:
     # Trials that cannot be computed: the reason by the name of the trial
     impossible: dict[str, str] = field(default_factory=dict)
     cpu: bool = False  # whether the functions of the trials always use the CPU
-    whole: bool = False  # whether the report needs all trials, and all tables are printed
+    whole: bool = False  # whether the report needs all trials; then all its tables are printed
 
     def context(self, trial: Trial, folder: Path, device: str) -> Json:
         """Return the arguments of a training that depend on the machine, so they are not recorded.
@@ -261,7 +262,8 @@ def read_data(name: str, size: int | None, changes: dict[str, Any], seed: int) -
     """Return a data set or corpus.
 
     name: the name or path of its recipe.
-    size: the number of examples in train, validation and test together; None means the recipe's.
+    size: the number of examples in train, validation and test together. None means the size in the
+        recipe.
     changes: new values of keys of the recipe, by dotted key.
     """
     recipe = read_data_recipe(name, {**changes, "description": ""})
@@ -283,7 +285,7 @@ def check_measure(asked: MeasureOn, model: ModelRecipe, where: str) -> None:
             f" {' or '.join(found.of)}; these data hold {recipe.holds}"
         )
     found.check(measure, recipe, model, where)
-    # Other measures report a missing split when they read it.
+    # Measures of [[measure]] report a missing split when they read the data.
     needed = measure.needed_splits() if isinstance(measure, Evaluation) else {}
     for key, split in needed.items():
         if split not in recipe.splits:

@@ -52,8 +52,8 @@ class RenamedProblems(Table):
 class DecodingKeys(Table):
     """How the model decodes answers. The keys are the options of `logicgen evaluate`.
 
-    verified: the number of answers in verified decoding: the solver checks several answers. Only
-        verified decoding draws random answers, with `temperature`.
+    verified: the number of answers to draw for each problem. The solver chooses a correct answer
+        (verified decoding). Only verified decoding draws random answers, with `temperature`.
     """
 
     beams: Count = 1
@@ -103,7 +103,7 @@ class Evaluation(DecodingKeys):
         return None if self.data == "own" else whose
 
     def needed_splits(self) -> dict[str, str]:
-        """Return the splits that the data must have, by the key of the study that names each."""
+        """Return the splits that the data must have, each by the key of the study that names it."""
         splits = {"evaluate.split": self.split}
         if self.covariance is not None:
             splits["evaluate.covariance.split"] = self.covariance.split

@@ -21,7 +21,8 @@ from logicgen.study.records import Record
 
 TABLE = "results.csv"
 
-# If a figure cannot show all combinations of settings, the Markdown table has the best MOST_ROWS.
+# If a figure cannot show all combinations of settings, the Markdown table has only the best
+# MOST_ROWS combinations.
 MOST_ROWS = 20
 
 Cells = tuple[str, list[str], list[list[str]]]
@@ -32,7 +33,10 @@ Measured = list[tuple[Measure, list[Findings]]]
 
 
 def by_point(records: Iterable[Record]) -> dict[str, list[Record]]:
-    """Return the records of each combination of choices, one for each training seed."""
+    """Group records by the name of their combination of choices.
+
+    A group has a record for each training seed.
+    """
     points: dict[str, list[Record]] = {}
     for record in records:
         points.setdefault(record.training.point, []).append(record)
@@ -42,9 +46,9 @@ def by_point(records: Iterable[Record]) -> dict[str, list[Record]]:
 def study_report(study: Study, records: dict[str, list[Record]], counted: str) -> Report:
     """Return tables and figures of the results of a study.
 
-    If there are more than 12 combinations of settings, a measure may rank them. Then the table has
-    the best combinations, a box plot shows the scores by choice, and a second table has the
-    correlation of each choice with the score.
+    If there are more than 12 combinations of settings, the first measure may rank them by a score.
+    Then the table has the best combinations, a box plot shows the scores by choice, and a second
+    table has the correlation of each choice with the score.
 
     records: the records of each combination, one for each training seed.
     counted: a sentence with the number of finished trials.
@@ -104,7 +108,7 @@ def _lines(measured: Measured) -> list[dict[str, Any]]:
     found = [measure.rows(points) for measure, points in measured]
     for place, point in enumerate(measured[0][1]):
         numbered = [line for rows in found for line in rows[place]]
-        numbered.sort(key=lambda line: line[0])  # seeds first; the sort keeps the order of measures
+        numbered.sort(key=lambda line: line[0])  # by seed; then measures remain in their order
         lines += [(point.point, point.choices, line) for _, line in numbered]
     return beside_choices(lines)
 
@@ -188,7 +192,7 @@ def _correlation_table(
         " chance: 95% of random assignments of the scores stay below it."
     )
     heads = ["choice", "points", *(f"{w}{of}" for w in related for of in ("", ", chance", ", p"))]
-    by_choice = list(zip(*related.values(), strict=True))  # the same choices, in the same order
+    by_choice = list(zip(*related.values(), strict=True))  # all parts have the same choices
     lines = []
     for parts in sorted(by_choice, key=lambda parts: -abs(parts[0].rho)):
         values = [parts[0].label, f"{parts[0].points}"]
