@@ -195,7 +195,7 @@ def _columns(point: Findings, several: bool) -> dict[str, str]:
 
 
 def _pooled(scores: list[Json], what: str = "accuracy") -> Json:
-    """Return the mean share over training seeds, with an interval over problems.
+    """Return the mean of a share over training seeds, with an interval over problems.
 
     what: key of the share in the scores.
     """

@@ -141,7 +141,7 @@ def _draw(maps: list[Panel], bar: ColourBar, title: str) -> Figure:
         axes.set_facecolor(bar.empty)
         if len(maps) > 1:
             axes.set_title(label, loc="left", fontsize=10)
-        # A cell extends 0.5 to each side of its numbers. So the box does, too.
+        # A cell extends 0.5 beyond its numbers on each side. So the box of the region does, too.
         (first_y, last_y), (first_x, last_x) = about.symbols, about.length
         box = region_box(axes, (first_x - 0.5, last_x + 0.5), (first_y - 0.5, last_y + 0.5))
         if box is not None:

@@ -214,7 +214,7 @@ def _head(point: Findings) -> dict[str, Any]:
 
 
 def _firsts(points: list[Findings]) -> dict[str, About]:
-    """Return, for each task, the description of the first combination of settings with this task.
+    """Return, for each task, the description of the first evaluation of this task.
 
     The training region in this description defines the parts of the problems, such as "trained
     lengths", for all combinations with this task.

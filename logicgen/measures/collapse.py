@@ -8,7 +8,8 @@ all such symbols. So these rows become alike (Lazić, Fowl, György, Szepesvári
 Three numbers measure how alike a set of rows is. They are computed for the symbols that occur in
 training, and for the unseen symbols:
 
-    cosine           mean over all pairs: 0 for rows in all directions, 1 for one direction
+    cosine           mean cosine over all pairs of rows: 0 for rows in all directions, 1 for rows in
+                     one direction
     spread           root mean square distance from the mean row, divided by the root mean square
                      norm: 1 for rows around 0, 0 for equal rows
     effective_rank   exponential of the entropy of the singular values, which are scaled to sum 1

@@ -108,9 +108,9 @@ def _page_rows(
     workers: int,
     progress: Progress,
 ) -> tuple[list[Any], dict[str, list[Any]], list[Any]]:
-    """Return, for the page's scripts, its columns, its rows, and the answers to each example.
+    """Return the columns, the rows, and the answers to each example, for the page's scripts.
 
-    Columns and answers are descriptions. Rows are lists of values, by name of the column.
+    Columns and answers are descriptions. The rows are lists of values, by name of the column.
 
     listed: for the label of each evaluation, the columns of its listed predictions.
     who: for each example, a text that names the models that are right.
@@ -134,7 +134,7 @@ def _page_rows(
         if number < DRAWN:
 
             def part(done: int, total: int, before: int = number) -> None:
-                progress(before * total + done, drawn * total)  # `total` counts equal answers once
+                progress(before * total + done, drawn * total)  # equal answers count once
 
             items = zip(table["problem"], table["prediction"], table["verdict"], strict=True)
             explained = explanations(task, items, workers, part)

@@ -271,8 +271,9 @@ def _letters(data: Dataset, table: pa.Table) -> np.ndarray:
 class Covariance:
     """The alpha-covariance of one problem with one embedding seed.
 
-    Each renaming is undone in its prediction. Then the predictions are compared as texts, and up to
-    equivalence (`Task.same`). A prediction that does not parse is equivalent only to its own text.
+    In each prediction, the renaming is undone. Then the predictions are compared as texts, and up
+    to equivalence (`Task.same`). A prediction that does not parse is equivalent only to the same
+    text.
     """
 
     row: int
@@ -295,9 +296,11 @@ class Covariance:
 
 
 def covariances(table: pa.Table) -> list[Covariance]:
-    """Count the different predictions for each problem and embedding seed of a table.
+    """Return the alpha-covariance of each problem with each embedding seed.
 
-    Problems with a single renaming are included, but their alpha-covariance is not defined.
+    table: a table of `predict_renamed`.
+
+    Problems with a single renaming are included, although their alpha-covariance is not defined.
     """
     task = load_task(json.loads(table.schema.metadata[b"logicgen"])["task"])
     task = task.limited(EFFORT, None)

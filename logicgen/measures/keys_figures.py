@@ -59,8 +59,8 @@ PROBABILITY = LinearSegmentedColormap.from_list("probability", ["white", LINES[0
 
 FONT = "DejaVu Sans Mono"  # comes with Matplotlib
 
-# The figure of a key shows a plain symbol that does not occur if its mean probability at some
-# cipher symbol is at least this value.
+# The figure of a key also shows plain symbols that do not occur in the window, if their mean
+# probability at some cipher symbol is at least this value.
 WORTH_SHOWING = 0.1
 RIVALS = 3  # number of the most probable wrong plain symbols in the figure of occurrences
 MOST_GUESSED = 64  # most symbols in the figure of guesses

@@ -11,8 +11,8 @@ A model is compared with three references:
                                called the ideal model
 
 The truth is known only if one automaton generated the corpus. The exact lexinvariant model is known
-only if this automaton has at most 8 symbols. A model is compared with both by Kullback-Leibler
-divergences in bits.
+only if this automaton has at most 8 symbols. The distances from the truth and from the exact
+lexinvariant model are Kullback-Leibler divergences in bits.
 """
 
 from __future__ import annotations
@@ -129,9 +129,9 @@ The docstring of the module defines the ideal lexinvariant model, the truth and 
 """
 
 CLOSED = "closed"
-"""Key of the share of a gap in bits that a model closes.
+"""Key of a score that rescales the bits per token of a model.
 
-The share is 0 for the best counter, and 1 for the exact lexinvariant model.
+The score is 0 for the bits of the best counter, and 1 for those of the exact lexinvariant model.
 """
 
 
@@ -236,9 +236,9 @@ def _part(values: Means, there: np.ndarray, first: int) -> dict[str, float]:
 
 
 def without_ideal(corpus: Corpus) -> str | None:
-    """Return the reason why strings of an automaton are not compared with the ideal model.
+    """Return the reason why a corpus of strings is not compared with the exact lexinvariant model.
 
-    Returns None if they are compared, or if the corpus has another task.
+    Returns None if the corpus is compared with it, or does not contain strings of automata.
     """
     symbols = len(corpus.tokens) - 1
     if corpus.recipe.task != "automaton":

@@ -41,11 +41,11 @@ def moving_average(values: np.ndarray, counts: np.ndarray, width: int) -> np.nda
 def draw_curves(groups: dict[str, list[tuple[str, Curve]]], title: str) -> Figure:
     """Draw perplexity by position: a column of panels per group, and a line per (label, curve).
 
-    Below, further panels show the values that the curves have:
+    Further panels show these values, if the curves have them:
 
-    - the share by which the perplexity of a curve exceeds that of the group's first curve
+    - the share by which the perplexity of a curve exceeds the perplexity of the group's first curve
     - the divergence from the exact lexinvariant model or, if it is not known, from the truth
-    - the bits on a scale from the best counter (0) to the exact lexinvariant model (1)
+    - the bits per token on a scale from the best counter (0) to the exact lexinvariant model (1)
     - the L1 distance from the true probabilities
 
     `perplexity.py` defines these models. A single group has no label.
@@ -202,7 +202,7 @@ def _grey(dashes: str) -> dict[str, Any]:
     return {"color": "#555555", "linestyle": dashes, "marker": ""}
 
 
-# The measures in bits, which share an axis of the page, with their labels.
+# Labels of the measures that share an axis (bits) of the page.
 LINES = {
     "bits": "the model",
     "counter_bits": "the best counter of the text",

@@ -45,7 +45,8 @@ SCHEMA = pa.schema(
         *schema_of("row embedding_seed symbols length", "problem answer prediction verdict"),
         pa.field("edit_distance", pa.int32()),
         pa.field("right_tokens", pa.int32()),
-        pa.field("verified_prediction", pa.string()),  # three columns of verified decoding
+        # The following columns are the results of verified decoding.
+        pa.field("verified_prediction", pa.string()),
         pa.field("verified_verdict", pa.string()),
         pa.field("draws", pa.int32()),
     ]
@@ -87,7 +88,7 @@ class About:
     precision: str | None = None  # precision of the model's training
     split_rows: int | None = None  # number of rows of the split, if only some were answered
     split_symbols: tuple[int, int] | None = None  # fewest and most symbols in the split
-    split_lengths: tuple[int, int] | None = None  # shortest lengths of the first and last cell
+    split_lengths: tuple[int, int] | None = None  # shortest length of first and last cell
 
     def with_split(self, table: pa.Table) -> About:
         """Return the description with the size and the cells of a split.
@@ -200,8 +201,8 @@ def predict_and_verify(
 def _asked(model: Answerer, verified: VerifiedSearch | None) -> dict[str, Any]:
     """Return settings for the evaluation's description: votes, shots and verified decoding.
 
-    Settings that are not used are left out. Votes are answers of which the most frequent is
-    returned. Shots are solved problems in the prompt.
+    Settings that are not used are left out. Votes are answers to one problem; the most frequent
+    answer is returned. Shots are solved problems in the prompt.
     """
     how: dict[str, Any] = {"votes": model.votes} if model.votes > 1 else {}
     how |= {"shots": model.shots} if model.shots else {}
@@ -348,7 +349,8 @@ class Predictor:
         progress: Counted = lambda *_: None,
     ) -> list[list[str]]:
         """Draw answers to each problem that differ from each other and from the prediction."""
-        drawn = verified.sampling  # predictions may have its seed; use the next seed
+        drawn = verified.sampling
+        # The predictions may be samples with the same seed. So increase it.
         sampling = replace(drawn, seed=drawn.seed + 1, answers=verified.draws)
         return [
             [

@@ -67,7 +67,10 @@ class ProbeSettings:
 
 
 def check_fits(model: LanguageModel, corpus: Corpus, called: str, layer: int | None = None) -> None:
-    """Raise LogicgenError if the model lacks hidden states or the layer, or has other tokens."""
+    """Raise LogicgenError if a model has other tokens than the corpus, or no hidden states.
+
+    The function also raises it if the model lacks the given layer.
+    """
     model.check_hidden(None, called)
     model.check_same_tokens(corpus, called)
     model.check_hidden(layer, called)

@@ -220,13 +220,13 @@ class Scores:
         )
 
     def summary(self) -> dict[str, Any]:
-        """Return as plain data: the description, and the scores of all answers and of each part."""
+        """Return the description, and the scores of all answers and of each part, as plain data."""
         scores = {"overall": self.score(), **self.by_part()}
         flat = {name: score.flat() for name, score in scores.items()}
         return {**asdict(self.about), "embedding_seeds": self.seeds, **flat}
 
     def _mean(self, name: str) -> tuple[float, float] | None:
-        """Return mean and deviation of a column over embedding seeds; None if it is missing."""
+        """Return mean and deviation over embedding seeds of a column; None without the column."""
         values = self._columns.get(name)
         return None if values is None else _over_seeds(self._by_seed(values))
 

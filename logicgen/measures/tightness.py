@@ -1,21 +1,26 @@
 """Tightness of language models: whether every text ends with probability 1.
 
 Let a model give `<end>` a probability of at least p > 0 after every text. Then it writes n more
-tokens with probability at most (1 - p)^n. So it is tight, and writes at most 1 / p more tokens on
-average. Source: Du, Torroba Hennigen, Pimentel, Meister, Eisner, Cotterell, A Measure-Theoretic
-Characterization of Tight Language Models (ACL 2023): bounded features give bounded logits, in
-Transformers and in recurrent networks. Here p is computed from the weights.
+tokens with probability at most (1 - p)^n. So the model is tight, and writes at most 1 / p more
+tokens on average. Source: Du, Torroba Hennigen, Pimentel, Meister, Eisner, Cotterell, A
+Measure-Theoretic Characterization of Tight Language Models (ACL 2023): bounded features give
+bounded logits, in Transformers and in recurrent networks. Here p is computed from the weights.
 
-The logit of a token v is the product r_v . h of the token's output row r_v and a vector h of
-features. In both kinds of networks, h is the output of a layer normalization with gain g and bias
-b: h = g * n + b, where n has sum 0 and norm at most sqrt(width). So a difference of logits, (r_v -
-r_end) . h, is at most sqrt(width) |c(g * (r_v - r_end))| + (r_v - r_end) . b. Here r_end is the row
-of `<end>`, and c subtracts the mean of a vector from its entries. P(<end>) is at least 1 / (1 + the
-sum of exp of this bound over all other tokens v).
+The logit of a token is the product of the token's output row and a vector h of features. In both
+kinds of networks, h is the output of a layer normalization with gain g and bias b:
+
+    h = g * n + b, where n has sum 0 and norm at most sqrt(width)
+
+Let d be the output row of a token v minus the output row of `<end>`. Then d . h, the logit of v
+minus the logit of `<end>`, has an upper bound:
+
+    d . h <= sqrt(width) |c(g * d)| + d . b, where c subtracts the mean of a vector from its entries
+
+P(<end>) is at least 1 / (1 + S). Here S is the sum of exp of this bound over all other tokens v.
 
 A continuous cache gives a share of the probability to tokens that occurred before. The share is a
-sigmoid of s . h + a, with weights s and bias a. Then the sum is multiplied by 1 + exp(s . h + a),
-and the products with exp are bounded in the same way.
+sigmoid of s . h + a, with weights s and bias a. Then S is multiplied by 1 + exp(s . h + a), and
+the products with exp are bounded in the same way.
 
 The bounds hold for the function that the weights define, for texts of any length without `<end>`.
 They do not hold for decoding that excludes improbable tokens.
@@ -178,11 +183,11 @@ def _of_text_ngram(model: TextNGramModel) -> ModelTightness:
     follows for ever with positive probability. For n = 1 the sum is infinite in any text, so the
     model is tight.
 
-    An escape of `ppm` is a step from a context to a shorter context. After c occurrences of the
-    context it has probability at least 1 / 2c, and the sum over c is infinite. So a context that
-    occurs infinitely often would have infinitely many escapes (Borel, Cantelli, Lévy). But each
-    escape leads to a token that is new in this context, and the number of tokens is finite. So the
-    model is tight.
+    An escape of `ppm` is a step from a context to a shorter context. If the context has
+    occurred c times, an escape has probability at least 1 / 2c, and the sum over c is infinite. So
+    a context that occurs infinitely often would have infinitely many escapes (Borel, Cantelli,
+    Lévy). But each escape leads to a token that is new in this context, and the number of tokens is
+    finite. So the model is tight.
     """
     order, smoothing = model.network.order, model.network.smoothing
     if smoothing == "ppm":
