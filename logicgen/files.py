@@ -24,8 +24,8 @@ from logicgen.errors import LogicgenError, reading, reason_of
 MOST_BYTES = 2**28  # bytes: the largest JSON file
 MOST_LEVELS = 64  # the deepest nesting of JSON, because readers of JSON are recursive
 
-# The largest number of bytes of a file name in the name of its temporary file. A longer name is
-# replaced by its checksum, because file systems allow names of 255 bytes.
+# The name of a temporary file contains the name of the file. If the latter has more than _LONG
+# bytes, its checksum is used instead, because file systems allow names of at most 255 bytes.
 _LONG = 240
 
 

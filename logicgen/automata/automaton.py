@@ -38,8 +38,8 @@ class Automaton:
 
     symbols: tuple[str, ...]  # k names, all different
     states: tuple[str, ...]  # n names, all different
-    initial: np.ndarray  # (n,) float64, the weight of each initial state
-    final: np.ndarray  # (n,) float64, the weight of each final state
+    initial: np.ndarray  # (n,) float64, the initial weight of each state; 0 if it is not initial
+    final: np.ndarray  # (n,) float64, the final weight of each state; 0 if it is not final
     # A sparse (n, n) float64 matrix for each of the k symbols, without stored zeros. Entry (i, j)
     # is the weight of the transition from state i to state j.
     transitions: tuple[csr_array, ...]

@@ -2,10 +2,10 @@
 
     p'(x) = 1/k! * sum over all permutations s of the k symbols of p(s applied to x)
 
-Here p is the distribution of the automaton over strings. Of all language models that see only which
-symbols of a string are equal, p' is the best. It is a Bayesian mixture over the permutations, with
-a uniform prior. The end of a string is not renamed. Source: Huang, Zelikman, Chen, Wu, Valiant,
-Liang, Lexinvariant Language Models (NeurIPS 2023).
+Here p is the distribution of the automaton over strings. A lexinvariant model sees only which
+symbols of a string are equal. Among these models, p' has the least expected cross-entropy. It is a
+Bayesian mixture over the permutations, with a uniform prior. The end of a string is not renamed.
+Source: Huang, Zelikman, Chen, Wu, Valiant, Liang, Lexinvariant Language Models (NeurIPS 2023).
 
 In shapes of arrays, S is the number of strings, L the length of the longest string, and k the
 number of symbols. Functions of an automaton raise LogicgenError if the sum of the weights of all
@@ -126,8 +126,8 @@ def estimated_log_probabilities(
 
     renamings: the number of permutations for each string.
 
-    The mean is unbiased. After a long string, a few permutations have nearly all of the
-    probability. If the sample lacks them, the estimate and its error are too low. Do not use the
+    The mean is unbiased. For a long string, a few permutations have nearly all of the probability.
+    If no random permutation is one of these, the estimate and its error are too low. Do not use the
     estimate if `effective` is below 10. Raises LogicgenError if `renamings` is below 2, or if the
     sum of the weights of all strings is 0 or infinite.
     """

@@ -23,8 +23,9 @@ MOST_CONTEXTS = 1_000_000
 class NGramCounts:
     """An n-gram model: the next symbol depends on up to `order - 1` preceding symbols.
 
-    A context is a string of up to `order - 1` symbols: the preceding symbols. Contexts are sorted
-    by length and then by symbols. The empty context, number 0, is the beginning of a string.
+    A context is the string of the preceding `order - 1` symbols, or of all preceding symbols if
+    there are fewer. Contexts are sorted by length and then by symbols. The empty context, number 0,
+    is the context at the beginning of a string.
     """
 
     symbols: tuple[str, ...]  # k names

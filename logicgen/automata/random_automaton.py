@@ -25,8 +25,8 @@ def random_automaton(
     """Draw a random automaton whose strings have `length` symbols on average.
 
     The automaton is probabilistic and tight (every string ends with probability 1). Its only
-    initial state is 0, and all states are accessible. The arguments and the state of `rng`
-    determine it. Raises LogicgenError if an argument is out of range.
+    initial state is 0, and every state can be reached from it. The arguments and the state of `rng`
+    determine the automaton. Raises LogicgenError if an argument is out of range.
 
     states: the number of states.
     length: the expected number of symbols of a string, above 0.

@@ -141,7 +141,7 @@ def log_allsum(automaton: Automaton) -> float:
 
 
 def _allsum(automaton: Automaton) -> tuple[float, int]:
-    """Return a number x and an integer e with allsum `x 2^e`."""
+    """Return a number x and an integer e, so that the allsum is `x 2^e`."""
     if not useful(automaton).any():
         return 0.0, 0
     initial, ahead, _, exponent = _pushed(trim(automaton))

@@ -67,7 +67,7 @@ def cut_grammar(run: Path, above: str, below: str, out: Path | None) -> tuple[li
 
 
 def _check_free(folder: Path, run: Path) -> None:
-    """Raise LogicgenError if `folder` has the grammar to cut, or files of another origin than cuts.
+    """Raise LogicgenError if `folder` has the grammar to cut, or files that no cut would replace.
 
     run: the file or folder of the grammar to cut.
     """

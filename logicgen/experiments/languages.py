@@ -1,4 +1,4 @@
-"""Choice of languages on which counting is not enough, by a rule, before any model is trained.
+"""Choose languages on which counting is not enough, by a rule, before any model is trained.
 
 A lexinvariant model does not know the symbols of a string in advance (`automata/lexinvariant.py`).
 A counter is such a model that predicts the next symbol only from n-gram counts in the beginning of
@@ -87,7 +87,8 @@ def measure(
     def bits(probabilities: np.ndarray) -> float:
         """Return the mean bits per symbol of a model with these next-symbol probabilities.
 
-        probabilities: (strings, L, symbols), after the first 1 to L symbols of each string.
+        probabilities: (strings, L, symbols), for strings of L symbols. Entry (s, i) is the
+            distribution after symbol i, from 0, of string s.
         """
         chosen = np.take_along_axis(probabilities[:, :-1], read[:, 1:, None], 2)[..., 0]
         return float(-np.log2(chosen[:, first - 1 :]).mean())
@@ -112,7 +113,7 @@ def trials(settings: LanguagesSettings) -> dict[str, Call]:
 
 
 def distance(found: Json) -> float:
-    """Return the bits per symbol of the best counter minus those of the lexinvariant model."""
+    """Return how many bits per symbol the best counter is above the exact lexinvariant model."""
     best: float = min(found[name] for name in COUNTERS) - found["ideal"]
     return best
 

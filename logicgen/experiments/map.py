@@ -173,11 +173,10 @@ def _cell(row: Json) -> str:
 
 
 def _found_class(found: Json) -> Json:
-    """Return the share of learned grammars (students) in the class of their teacher.
+    """Return the share of learned grammars (students) that found the class of their teacher.
 
-    The key of the result is `found_class`.
-
-    The result is empty if `class_distance` was not measured.
+    The result is a dictionary with the key `found_class`. If `class_distance` was not measured, the
+    dictionary is empty.
     """
     if found["classes"] is None:
         return {}

@@ -329,8 +329,8 @@ class Pool(Generic[Item, Result]):
     def _fail(self, worker: Worker, error: BaseException) -> None:
         """Handle an exception in a worker.
 
-        If `setup` raised it, all waiting batches fail. If the function raised it, only the batch of
-        the item fails.
+        If `setup` raised the exception, all waiting batches fail. If the function raised it for an
+        item, only the batch of this item fails.
         """
         if not worker.ready:
             self._remove(worker)

@@ -83,7 +83,7 @@ class JobBatch(Future[Any]):
         self.dropped = False  # whether nobody needs the results any more
 
     def begin(self) -> bool:
-        """Return whether the results are still needed. If so, the batch cannot be cancelled."""
+        """Return whether the results are needed. If True, the batch can no longer be cancelled."""
         if not self.begun and not self.dropped:
             self.begun = self.set_running_or_notify_cancel()
             self.dropped = not self.begun

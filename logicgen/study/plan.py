@@ -60,10 +60,10 @@ class Plan:
     whole: bool = False  # whether the report needs all trials; then all its tables are printed
 
     def context(self, trial: Trial, folder: Path, device: str) -> Json:
-        """Return the arguments of a training that depend on the machine, so they are not recorded.
+        """Return the arguments of a trial's function that are not in its record.
 
-        These are the folder of the study's results, the device, and the source. The training starts
-        from the weights in the run folder `source`.
+        For a training, they are the folder of the study's results, the device, and the source: the
+        run folder with the weights from which the training starts.
         """
         if trial.training is None:
             return {}
