@@ -65,7 +65,7 @@ class Corpus(DataFolder[CorpusRecipe]):
         return [f"{place}: {different:,} different tokens; {sizes}"]
 
     def arrays(self, split: str, what: str = TOKENS) -> list[np.ndarray]:
-        """Return the arrays of a split, memory-mapped, part by part.
+        """Return the memory-mapped arrays of a split, one array for each part.
 
         what: the content of the arrays: tokens, keys, or plain text.
         Raises LogicgenError for an unknown or empty split, and for missing or damaged arrays.
@@ -87,7 +87,7 @@ class Corpus(DataFolder[CorpusRecipe]):
 
 def _mapped(path: Path) -> np.ndarray | None:
     """Return the array in a NumPy file, memory-mapped; None if the file has no token ids."""
-    with suppress(Exception):  # NumPy parses headers as Python and raises many errors
+    with suppress(Exception):  # a damaged header can raise any error of Python
         array = np.lib.format.open_memmap(path, mode="r")
         return array if array.dtype.kind == "u" else None
     return None
@@ -111,7 +111,7 @@ def corpus_rows(
 
 
 def checked_ids(ids: np.ndarray, tokens: int) -> np.ndarray:
-    """Return token ids unchanged. Raises LogicgenError if an id exceeds the vocabulary.
+    """Return token ids unchanged. Raises LogicgenError if an id is not in the vocabulary.
 
     tokens: the size of the vocabulary.
     """
@@ -136,7 +136,7 @@ def make_corpus(
     """Make the corpus in `folder`, or its missing parts; return its description.
 
     Memory does not grow with the corpus. One process makes the corpus; `workers` has no effect.
-    Raises LogicgenError if the folder has other content, or if there is no text.
+    Raises LogicgenError if the folder has other content, or if the recipe's files have no text.
     """
     begin = head(recipe, name, seed)
     before = Corpus.begun(folder, begin)
@@ -255,7 +255,7 @@ class Ciphers:
         stored = corpus.split(split)["parts"][0]
         self._keys = corpus.arrays(split, KEYS) if KEYS in stored else None
         self._plain = corpus.arrays(split, PLAIN) if PLAIN in stored else None
-        self.staying = STAYING if corpus.holds == "ciphers" else 1  # <end> alone
+        self.staying = STAYING if corpus.holds == "ciphers" else 1  # only <end>
         self.length = int(self._tokens[0].shape[1])
         self._different = len(corpus.tokens)
 

@@ -140,7 +140,7 @@ class EncodedSplit:
     answers: Ragged
     symbols: np.ndarray  # (rows,) int32: number of symbols of each example's cell
     length: np.ndarray  # (rows,) int32: number of tokens of each problem
-    # The number of symbol rows that an embedding needs for these examples: highest number + 1.
+    # The number of rows for symbols that an embedding matrix needs: 1 + the highest symbol number.
     alphabet: int
 
     @staticmethod
@@ -178,7 +178,7 @@ class Dataset(DataFolder[DataRecipe]):
         super().__init__(folder)
         self.region: Region = self.recipe.region
         self._checked: set[str] = set()  # files with a verified checksum
-        self._last: tuple[str, pa.Table] | None = None  # the split that was read last
+        self._last: tuple[str, pa.Table] | None = None  # name and rows of the last split
 
     @staticmethod
     def files(description: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

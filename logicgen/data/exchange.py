@@ -43,7 +43,10 @@ from logicgen.tokens import symbol_index, symbol_name
 
 ONE_CHARACTER = {"->": ">", "<->": "="}
 Example = tuple[str, str | None]
-"""A problem and its answer or None, in prefix notation, tokens separated by blanks."""
+"""A problem and its answer, as tokens in prefix notation, separated by blanks.
+
+If the answer is not known, it is None.
+"""
 
 _SEVERAL = {character: token for token, character in ONE_CHARACTER.items()}
 
@@ -150,7 +153,7 @@ def _write(texts: Iterable[str], path: Path) -> int:
 
 
 def _lines(path: Path) -> Iterator[str]:
-    """Yield the lines of a UTF-8 text. Raises LogicgenError with file and line for other bytes."""
+    """Yield the lines of a file. Raises LogicgenError, with the line, if a line is not UTF-8."""
     with reading(path), open(path, "rb") as file:
         for number, line in enumerate(file, start=1):
             with reading(f"{path}, line {number}"):
@@ -202,7 +205,7 @@ def write_dimacs(examples: Iterable[Example], folder: Path, label: str) -> int:
     if os.path.exists(folder) and (not os.path.isdir(folder) or any(folder.iterdir())):
         raise LogicgenError(f"{folder}: is there already; choose another folder")
     part = part_path(folder)
-    shutil.rmtree(part, ignore_errors=True)  # files of a process that was killed
+    shutil.rmtree(part, ignore_errors=True)  # a killed process left these files
     row = -1
     try:
         part.mkdir(parents=True)

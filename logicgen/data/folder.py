@@ -86,7 +86,10 @@ class DataFolder(ABC, Generic[RecipeType]):
     @classmethod
     @abstractmethod
     def summary(cls, description: dict[str, Any], place: object) -> list[str]:
-        """Return the last lines of `logicgen generate`; `place` is the folder or its URL."""
+        """Return the lines that `logicgen generate` prints at its end.
+
+        place: the folder of the data, or its URL.
+        """
 
     @staticmethod
     @abstractmethod
@@ -223,7 +226,7 @@ def alone(folder: Path, command: str = "generate") -> Iterator[None]:
     """
     try:
         import fcntl
-    except ImportError:  # Windows
+    except ImportError:  # Windows has no such lock
         yield
         return
     with reading(folder):

@@ -42,7 +42,8 @@ class CellPlan:
     asked: int  # number of examples that the recipe asks for
     # Number of possible problems, with or without an answer; infinity if they are not counted.
     holds: float
-    quota: int  # number of examples to make
+    # Number of examples to make. It differs from `asked` if some cells have too few problems.
+    quota: int
     # Whether the problems must be kept away from a training split that could contain them.
     held_out: bool = False
     held: int = 0  # number of examples that exist in shards
@@ -146,7 +147,7 @@ def fill(amount: int, room: Sequence[float]) -> list[int]:
 def next_shares(plans: Sequence[CellPlan], missing: int) -> list[tuple[Cell, int]]:
     """Divide `missing` examples among cells that are not exhausted; return cells and shares."""
     open_plans = [plan for plan in plans if not plan.exhausted and plan.held < plan.holds]
-    open_plans.sort(key=lambda plan: plan.held)  # the emptiest cells get the remainder
+    open_plans.sort(key=lambda plan: plan.held)  # cells with few examples get the remainder
     shares = fill(missing, [min(plan.holds - plan.held, missing) for plan in open_plans])
     return [(plan.cell, share) for plan, share in zip(open_plans, shares, strict=True) if share]
 
@@ -161,7 +162,7 @@ class Unit:
 
     split: str
     number: int  # number of the shard
-    round: int
+    round: int  # number of the first shard of the round
     first: int  # number of the first slot
     cells: tuple[Cell, ...] = field(repr=False)  # cells of the slots, in order
     # Cells that may only take problems reserved for held-out splits.
@@ -194,7 +195,7 @@ class DrawingRound:
             listed cells come first.
         cells: the different cells of the slots.
         shares: number of slots of each cell.
-        slots: for each slot, the place of its cell in `cells`, shuffled by the seed.
+        slots: for each slot, the index of its cell in `cells`, in a random order.
         reserved: cells that may only take problems reserved for held-out splits.
         size: number of slots of a unit.
         first_drawn: number of the first shard with drawn examples.
@@ -256,7 +257,11 @@ class DrawingRound:
 def first_round(
     plans: Sequence[CellPlan], split: str, seed: int, number: int, size: int
 ) -> DrawingRound:
-    """Return the first round of some cells; `number` is the number of its first shard."""
+    """Return the first round for some cells.
+
+    number: the number of the first shard.
+    size: the number of slots (places of examples) in a shard.
+    """
     listings: list[Listing] = []
     unit, place = number, 0
     for plan in plans:

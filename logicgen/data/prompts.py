@@ -132,7 +132,7 @@ FORMATS: dict[str, tuple[str, Callable[[Row], Row]]] = {
     "trl": (".parquet", _trl),
     "verl": (".parquet", _verl),
 }
-"""By name of a format, the suffix of its files and the function that converts a row."""
+"""From the name of a format to the suffix of its files and the function that converts a row."""
 
 # Values are written as JSON, which is valid YAML. `until` lists texts that end a completion. The
 # list is empty, because such a text would cut off the closing tag of the answer.

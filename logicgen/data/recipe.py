@@ -23,7 +23,7 @@ from logicgen.tasks.corpus_task import CORPUS_SPLITS, CorpusTask
 from logicgen.tasks.problems import Rules
 
 Progress = Callable[[str, int, int], None]
-"""Called with a split, the number of its examples that are made, and their final number."""
+"""A function that shows progress: (name of a split, finished examples, planned examples)."""
 
 Holds = Literal["problems", "sequences", "ciphers"]
 SPLITS = ("train", "validation", "test", "grid")
@@ -59,7 +59,7 @@ EFFORT, TIMEOUT = 10_000_000, 60.0
 class Recipe(Table):
     """The common part of the recipes of data sets and of corpora."""
 
-    progress_unit: ClassVar[str]  # the unit of the progress bar
+    progress_unit: ClassVar[str]  # the things that the progress bar counts
 
     task: str  # the task's name
     description: str = ""
@@ -355,7 +355,7 @@ class CorpusRecipe(Recipe):
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """Return the splits of the corpus. A text is divided among all splits."""
+        """Return the splits of the corpus: all splits if the task has no sizes of splits."""
         asked = self.settings("recipe").model_dump()
         return tuple(split for split in CORPUS_SPLITS if asked.get(split, 1))
 

@@ -39,7 +39,7 @@ from logicgen.files import (
 )
 
 MARKER = ".begun.json"
-"""The marker file, with host, process and token of the writer."""
+"""Name of the marker file, which contains the host, the process and the token of the writer."""
 
 SHARDS = (".parquet", ".npy")
 """Suffixes of files that never change after they are written."""

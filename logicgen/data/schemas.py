@@ -36,11 +36,11 @@ class Description(Table):
 
 
 class ShardFile(Table):
-    """A shard.
+    """A shard: a Parquet file with some examples of a split.
 
     Attributes:
         file: path in the folder.
-        examples: rows.
+        examples: number of rows.
         bytes: size of the file.
         sha256: checksum of the file.
     """

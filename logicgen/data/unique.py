@@ -38,8 +38,8 @@ class Partition:
     """A division of all cells into parts, such that no problem belongs to two parts.
 
     Attributes:
-        cells: all cells: the problems of one number of symbols and one range of lengths.
-        parts: the number of the part of each cell.
+        cells: all cells. A cell is the problems of one number of symbols and one range of lengths.
+        parts: for each cell, the number of its part.
     """
 
     cells: tuple[Cell, ...]
@@ -47,11 +47,11 @@ class Partition:
 
     @cached_property
     def numbers(self) -> dict[Cell, int]:
-        """Return the number of each cell."""
+        """Return the index of each cell in `cells`."""
         return {cell: number for number, cell in enumerate(self.cells)}
 
     def part(self, cell: Cell) -> int:
-        """Return the number of the part of a cell."""
+        """Return the number of the part that contains a cell."""
         return self.parts[self.numbers[cell]]
 
     @staticmethod

@@ -58,7 +58,7 @@ def verify(
 ) -> Verdict:
     """Return the verdict on an answer: `correct`, `incorrect`, or `invalid` if it does not parse.
 
-    timeout: time limit in seconds. After it the verdict is `unknown`.
+    timeout: time limit in seconds. If it is reached, the verdict is `unknown`.
 
     Raises LogicgenError and FormatError as `solve` does.
     """

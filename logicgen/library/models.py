@@ -40,7 +40,7 @@ def train(
     learn: a value that replaces `training.learn` of the recipe.
     held_out: for `learn="accepted"`, data sets whose held-out splits are excluded from training.
     settings: `steps`, `max_minutes`, `device`, `devices`, `resume`, `workers` and `start`, as in
-        `logicgen train` (`start` is its `--from`); `quiet=False` shows a progress bar.
+        `logicgen train` (`start` is its `--from`). With `quiet=False`, show a progress bar.
 
     Raises LogicgenError if the data do not fit the recipe, or if the folder holds other files.
     Raises KeyboardInterrupt after Ctrl-C, as soon as a checkpoint is saved.
@@ -92,13 +92,13 @@ def evaluate(
 
     run: folder of a trained model, name of a shipped model, or a file with the replies of any other
         model (JSON lines, or a log of Inspect).
-    folder: if not given, a folder inside `run`, or next to the file.
+    folder: folder for the scores. If not given, a folder inside `run`, or next to the file.
     beams: number of beams; 1 is greedy decoding.
     verified: also draw up to this number of different answers to each problem, and score the first
         answer that the solver accepts.
     settings: `split`, `limit`, `device`, `workers`, `embedding_seeds`, ... as in
-        `logicgen evaluate`; for a corpus also `context` and `beyond`; for a file only `split`,
-        `mode`, `timeout`, `workers` and `mixed_prompts`.
+        `logicgen evaluate`. A corpus also allows `context` and `beyond`. A file of replies allows
+        only `split`, `mode`, `timeout`, `workers` and `mixed_prompts`.
 
     Raises LogicgenError if the model does not fit the data, or if the folder holds other files.
     """

@@ -42,7 +42,7 @@ from logicgen.report.rows import (
 from logicgen.tasks import Task
 
 Cells = dict[tuple[str, int | None, int], dict[str, float]]
-"""The rows of `cells.csv`: from (split, number of symbols, least length) to the other columns.
+"""The rows of `cells.csv`: from (split, number of symbols, least length) to further columns.
 
 The number of symbols is None in a row that counts problems with any number of symbols.
 """

@@ -48,7 +48,7 @@ def new_axes(width: float, height: float, title: str) -> tuple[Figure, Axes]:
 
 
 def line_styles() -> Iterator[dict[str, Any]]:
-    """Yield without end, for each line of a plot, the keyword arguments of `plot` with its style.
+    """Yield the styles of the lines of a plot, as keyword arguments of `plot`, without end.
 
     Lines with the same color have different markers and dashes.
     """
@@ -81,7 +81,7 @@ def shares(axis: Axis) -> None:
 
 
 def region_box(axes: Axes, x: tuple[float, float], y: tuple[float, float]) -> Rectangle | None:
-    """Draw the part of the training region that is inside the axes as a box, and return the box.
+    """Draw a box around the part of the training region that is inside the axes; return the box.
 
     If the whole region is outside the axes, return None.
 

@@ -16,7 +16,7 @@ from logicgen.tasks.judge import Finding, Item, Wants, judge
 from logicgen.tasks.task import Explanation
 
 REPORT = "report.html"
-"""The name of a page's file."""
+"""The name of the HTML file of a page."""
 
 # The largest number of examples on a page. If there are more, the page shows a sample of this size.
 MOST = 10_000

@@ -42,7 +42,6 @@ def percent(score: Mapping[str, Any], key: str = "accuracy") -> str:
 
     score: the share under the name `key`, and its interval and deviation under names such as
         `accuracy_low`.
-
     key: the name of the share in the score.
     """
     share, deviation, low, high = (score[f"{key}{end}"] for end in ("", "_std", "_low", "_high"))
