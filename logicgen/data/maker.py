@@ -262,7 +262,7 @@ class Maker:
         return PartClaims(part, list(settling.held.items()), changed)
 
     def finish(self, one: DrawingRound, bucket: int, parts: Sequence[int]) -> list[ShardFacts]:
-        """Write the missing shards of a bucket (group of shards). Return facts about all shards.
+        """Write the missing shards of a bucket (group of shards); return facts about each shard.
 
         parts: the groups of cells whose examples were replaced in the bucket.
         """
