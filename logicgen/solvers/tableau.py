@@ -303,14 +303,14 @@ class Tableau(Unfolding):
         return letters[: len(stem)], letters[len(stem) :]
 
     def _search(self) -> tuple[dict[State, _Visit], State, set[State]] | None:
-        """Return (visited states, an accepting component's first state, all its states), or None."""
+        """Return (visited states, first state of an accepting component, its states), or None."""
         if self.start is None:
             return None
         visits: dict[State, _Visit] = {}
         dead: set[State] = set()
-        open_states: list[State] = []  # visited states that are not dead, by number
-        # For each component of open states: the number of its first state, the untils met by steps
-        # inside it, and the untils met by the step that enters it (see `Step.met`).
+        open_states: list[State] = []  # visited states that are not dead.
+        # By component of open states: the number of its first state, and the untils met by steps
+        # inside it and by the step that enters it.
         roots: list[list[int]] = []
         path: list[tuple[State, Iterator[Step]]] = []
 
