@@ -92,9 +92,9 @@ def trim(automaton: Automaton) -> Automaton:
 def forward(automaton: Automaton) -> np.ndarray:
     """Return the forward weight of each of n states, (n,).
 
-    It is the total weight of all paths from the beginning to the state.
+    It is the total weight of all paths from the beginning to the state. In a probabilistic
+    automaton, it is the expected number of visits of a random string to the state.
 
-    In a probabilistic automaton, this is the expected number of visits of a string to the state.
     Raises LogicgenError if a forward weight is infinite; the message names states.
     """
     reached = accessible(automaton)
@@ -386,7 +386,7 @@ def tightness(automaton: Automaton) -> Tightness:
     """Return the total probability of all strings, and the states that lose probability.
 
     Raises LogicgenError if the initial weights sum to more than 1, or if the final weight and the
-    transitions of a state do.
+    transitions of a state sum to more than 1.
     """
     reached = accessible(automaton)
     sums = automaton.total.sum(axis=1) + automaton.final  # (n,)

@@ -4,7 +4,8 @@ A teacher is a random grammar. Both kinds of Transformers learn the same sentenc
 teachers. The measure is the divergence KL(teacher || model). The decoder-only Transformers
 (decoders) have more parameters. Their training is stopped at the smallest divergence, which
 requires knowledge of the teacher. The inductive Transformer is measured at the end of its training.
-For a fair comparison, it is also measured after the best of several shorter trainings.
+For a fair comparison, the best of several shorter trainings of the inductive Transformer is
+measured, too.
 """
 
 from __future__ import annotations
@@ -78,7 +79,8 @@ def needed_point(
 
     teacher_seed: the seed of the teacher.
     sentences: the number of training sentences.
-    decoders: the size of each decoder by name, and the settings of their training as `training`.
+    decoders: the size of each decoder by name. The entry `training` contains the settings of their
+        training.
     """
     rng = np.random.default_rng(teacher_seed)
     teacher = random_grammar(**SIZE, rng=rng, concentration=0.5, own_words=True)
@@ -149,7 +151,7 @@ class Patience:
         self.least, self.at = measure(), 0
 
     def __call__(self, done: int, loss: Tensor) -> bool:
-        """Return whether to stop the training after `done` steps; measure if it is time to."""
+        """Measure after every `every` steps. Return whether to end the training."""
         if done % self.every:
             return False
         value = self.measure()
@@ -186,7 +188,10 @@ def _decoder(
 
 
 def _rows(sentences: np.ndarray) -> Tensor:
-    """Turn word ids (sentences, words) into token ids: add 1, and insert a 0 at the beginning."""
+    """Turn word ids (sentences, words) into token ids (sentences, words + 1).
+
+    The token id of a word is its word id plus 1. The id 0 is inserted before the first word.
+    """
     return torch.from_numpy(np.insert(sentences + 1, 0, 0, axis=1))
 
 

@@ -55,8 +55,9 @@ class Distance(NamedTuple):
     The units (hidden states) of both grammars are in the same order.
     """
 
-    # The mean total variation between corresponding distributions, from 0 (equal) to 1. The
-    # distributions of a unit are weighted by the probability that the teacher uses the unit.
+    # The mean total variation distance of corresponding distributions of the two grammars, from 0
+    # (equal) to 1. The distributions of a unit are weighted by the probability that the teacher
+    # uses the unit.
     mean: float
     # The largest difference between two corresponding weights of a unit that the teacher uses
     largest: float
