@@ -70,9 +70,9 @@ class Batch(NamedTuple):
     """
 
     step: int  # the number t of the batch in the stream
-    problems: Tensor  # (B, S), each problem, then <end>
-    inputs: Tensor  # (B, T), the decoder's inputs: <start>, then the answer
-    targets: Tensor  # (B, T), the decoder's targets: the answer, then <end>
+    problems: Tensor  # (problems, tokens), each problem, then <end>
+    inputs: Tensor  # (problems, tokens), the decoder's inputs: <start>, then the answer
+    targets: Tensor  # (problems, tokens), the decoder's targets: the answer, then <end>
     places: Tensor  # (N,), indices of the N tokens in the flattened inputs, and in the targets
     share: Share | None = None  # the device's share of a larger batch
 

@@ -57,7 +57,8 @@ EMBEDDINGS: dict[str, Callable[..., Embedding]] = {
 
 # Most attention scores of a batch for each head. With four heads this is a gigabyte.
 MOST_SCORES = 2**26
-# Most unfinished answers that are continued together. Each needs memory for keys and values.
+# Most unfinished answers that are continued together. Each answer needs memory for its keys and
+# values.
 MOST_ROWS = 1024
 
 
@@ -237,7 +238,8 @@ class EncoderDecoder(Model):
             symbol = first_occurrence(batch.problems, fixed, self.training_symbols).symbol
             columns = torch.arange(fixed, device=right.device).expand(len(right), -1)
             # The network reads canonical (new) ids instead of the batch's (old) ids.
-            columns = torch.cat([columns, symbol + fixed], dim=1)  # (B, V), old id of each new id
+            # (problems, tokens), the old id of each new id
+            columns = torch.cat([columns, symbol + fixed], dim=1)
             right = right.gather(2, columns[:, None].expand(-1, right.shape[1], -1))
         batch, logits = self._logits(batch, generator)
         loss: Tensor = self.loss.any_of(logits, right)

@@ -25,7 +25,7 @@ from logicgen.nn.generation import ReaderNetwork
 from logicgen.nn.samples import Sampling
 from logicgen.tokens import Vocabulary
 
-# Most answers that are continued together. Each needs memory for keys and values.
+# Most answers that are continued together. Each answer needs memory for its keys and values.
 MOST_ROWS = 1024
 
 

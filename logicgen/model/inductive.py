@@ -191,7 +191,7 @@ def ambiguity(weights: LogWeights) -> Tensor:
     """
     reach, found = weights.start.exp(), []
     for layer in range(weights.tokens.shape[1]):
-        joint = weights.tokens[:, layer].exp() * reach[:, None]  # (S, T, Z)
+        joint = weights.tokens[:, layer].exp() * reach[:, None]  # (students, words, units)
         word = joint.sum(-1)
         found.append(_surprise(joint).sum((-1, -2)) - _surprise(word).sum(-1))
         if layer < weights.below.shape[1]:

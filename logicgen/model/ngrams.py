@@ -109,7 +109,7 @@ class NGram(nn.Module):
             if n == 1:
                 counts = table.expand(batch, length, -1)
             else:
-                contexts = known.unfold(1, n - 1, 1)  # (B, T - n + 2, n - 1)
+                contexts = known.unfold(1, n - 1, 1)  # (texts, contexts, n - 1 tokens)
                 number = self._number(contexts.reshape(-1, n - 1))
                 counts = table[number].view(batch, -1, self.tokens)
             lower = found[:, max(0, n - 2) :]
@@ -153,7 +153,7 @@ class NGramModel(LanguageModel):
 
 # Limits on the tokens to which the smoothing is fitted: in all texts, and in each text.
 FITTED_ON, EACH = 2**16, 512
-# The largest number of elements of an array (B, T, T).
+# The largest number of elements of an array (texts, places, places).
 AT_A_TIME = 2**24
 FIT_STEPS = 400
 FIT_RATE = 0.1
@@ -281,7 +281,8 @@ class TextNGram(nn.Module):
         yield once.cumsum(1)
         following = F.pad(once[:, 1:], (0, 0, 0, 1))  # the token after each place
         length = texts.shape[1]
-        alike = texts[:, :, None] == texts[:, None, :]  # (B, T, T): places with equal tokens
+        # (texts, places, places): True for places with equal tokens
+        alike = texts[:, :, None] == texts[:, None, :]
         same = alike & torch.ones(length, length, device=texts.device).tril(-1).bool()
         for shift in range(1, self.order):
             yield same.float() @ following
@@ -322,7 +323,7 @@ def _occurring(places: Tensor, texts: Tensor, alike: Tensor, tokens: int) -> Ten
     if tokens > texts.shape[1]:
         return (places.float() @ alike.float()) > 0
     ids = texts.clamp(min=0)
-    occurs = (places.float() @ F.one_hot(ids, tokens).float()) > 0  # (B, T, V)
+    occurs = (places.float() @ F.one_hot(ids, tokens).float()) > 0  # (texts, places, tokens)
     return occurs.gather(2, ids[:, None, :].expand(-1, texts.shape[1], -1))
 
 

@@ -204,7 +204,7 @@ class EncoderDecoderTable(NetworkTable):
             )
 
     def _check_loss(self, recipe: ModelRecipe) -> None:
-        """Raise ValueError if the loss does not fit the normalization."""
+        """Raise ValueError if the loss does not fit the normalization of features and rows."""
         assert recipe.loss is not None
         normal_rows = getattr(recipe.embedding, "normalize_rows", False)
         if recipe.loss.method == "adacos" and not (self.normalize_features and normal_rows):

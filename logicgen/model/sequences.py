@@ -31,8 +31,9 @@ class TokenBatch(NamedTuple):
     """A batch of B sequences of T tokens, and their targets."""
 
     step: int
-    tokens: Tensor  # (B, T) int64, padded with `NOTHING`
-    targets: Tensor  # (B, T - 1) int64: the next tokens, or `NOTHING` where the loss ignores them
+    tokens: Tensor  # (sequences, tokens) int64, padded with `NOTHING`
+    # int64 (sequences, tokens - 1): the next tokens, or `NOTHING` where the loss ignores them
+    targets: Tensor
     share: Share | None = None  # the device's share of a larger batch
 
     def shared(self, rank: Rank) -> Self:
@@ -252,7 +253,7 @@ def example_tokens(vocabulary: Vocabulary, symbols: int) -> Tokens:
 def sequences_of(
     data: Dataset | Corpus, split: str, everything: bool = False, shots: int = 0
 ) -> Sequences:
-    """Return a split as sequences: the sequences of a corpus, or problems with answers.
+    """Return the sequences of a split of a corpus, or of a data set of problems with answers.
 
     everything: for problems with answers, whether problems are targets, too.
     shots: most solved problems before a problem.

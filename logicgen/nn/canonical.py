@@ -20,8 +20,8 @@ from torch import Tensor
 class Naming(NamedTuple):
     """A one-to-one renaming of all symbols for each problem."""
 
-    number: Tensor  # (B, symbols) int64, the new number of each symbol
-    # (B, symbols) int64, the symbol that has each new number: the inverse of `number`
+    number: Tensor  # (problems, symbols) int64, the new number of each symbol
+    # (problems, symbols) int64, the symbol that has each new number: the inverse of `number`
     symbol: Tensor
 
 

@@ -223,7 +223,7 @@ class Learned(Embedding):
     def symbol_rows(self, draws: int, symbols: int, generator: torch.Generator | None) -> Tensor:
         """Return the trained rows, then untrained rows for further symbols.
 
-        The shape is (draws, symbols, width), for several matrices.
+        The shape is (draws, symbols, width), with `draws` matrices.
         """
         rows = self.symbols[:symbols].expand(draws, -1, -1)
         if symbols > self.max_symbols:

@@ -155,7 +155,7 @@ def generate(
     texts: list[list[int]] = [[] for _ in range(batch)]
     under_way = torch.ones(batch, dtype=torch.bool)
     for step in range(int(budgets.max())):
-        logs = read(new).cpu()  # (B, V)
+        logs = read(new).cpu()  # (texts, tokens)
         if allowed is not None:
             logs = logs.masked_fill(~allowed, -torch.inf)
         if sampling is None or numbers is None:
@@ -207,9 +207,11 @@ def beam_search(
     texts = torch.empty(beams, 0, dtype=torch.int64)
     under_way = torch.ones(beams, dtype=torch.bool)
     for _ in range(most):
-        logs = read(new, of).cpu().double().masked_fill(~under_way[:, None], -torch.inf)  # (K, V)
+        # (beams, tokens)
+        logs = read(new, of).cpu().double().masked_fill(~under_way[:, None], -torch.inf)
         stay = scores.masked_fill(under_way, -torch.inf)
-        candidates = torch.cat([scores[:, None] + logs, stay[:, None]], dim=1)  # (K, V + 1)
+        # (beams, tokens + 1); the last column continues nothing: an ended text stays
+        candidates = torch.cat([scores[:, None] + logs, stay[:, None]], dim=1)
         scores, place = (  # a stable sort keeps the first of equal texts, as `generate` does
             each[:beams] for each in candidates.flatten().sort(descending=True, stable=True)
         )

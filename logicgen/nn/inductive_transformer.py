@@ -163,23 +163,25 @@ def log_sum(messages: Tensor, dim: int) -> Tensor:
 
 
 class LogWeights(NamedTuple):
-    """Logarithms of the probabilities of S models: P layers of Z units, T words."""
+    """The weights of models: logarithms of probabilities."""
 
-    start: Tensor  # (S, Z), that a unit of the first layer is on
-    tokens: Tensor  # (S, P, T, Z), W_{t,x}: that unit x emits word t
-    below: Tensor  # (S, P - 1, Z below, Z), W_{v,y}: that unit y switches on the unit v below
+    start: Tensor  # (models, units), that a unit of the first layer is on
+    tokens: Tensor  # (models, layers, words, units), W_{t,x}: that unit x emits word t.
+    # W_{v,y}, that unit y switches on unit v below: (models, layers - 1, units below, units)
+    below: Tensor
 
 
 class Beliefs(NamedTuple):
     """Log-probabilities given the known words of B sentences; -inf for an impossible sentence.
 
-    Dimensions: S models, B sentences, P positions and layers, Z units, T words.
+    A sentence has one word for each layer.
     """
 
-    log_probability: Tensor  # (S, B), of the given words
-    units: Tensor  # (S, B, P, Z), that a unit is on
-    connections: Tensor  # (S, B, P - 1, Z below, Z), that a unit switches on a unit below
-    words: Tensor  # (S, B, P, T), that a word is at a position
+    log_probability: Tensor  # (models, sentences), of the given words
+    units: Tensor  # (models, sentences, layers, units), that a unit is on
+    # (models, sentences, layers - 1, units below, units), that a unit switches on a unit below
+    connections: Tensor
+    words: Tensor  # (models, sentences, layers, words), that a word is at a position
 
 
 class Perceptron(nn.Module):
@@ -269,7 +271,7 @@ class InductiveTransformer(nn.Module):
         """Return all distributions, as logarithms."""
         logits: Tensor = self.tokens
         if self.vectors is not None:
-            logits = self.vectors[:, None] @ logits  # (S, P, T, Z)
+            logits = self.vectors[:, None] @ logits  # (models, layers, words, units)
         return LogWeights(
             self.start.log_softmax(-1), logits.log_softmax(-2), self.below.log_softmax(-2)
         )

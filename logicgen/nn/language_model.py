@@ -49,7 +49,7 @@ class CausalLayer(EncoderLayer):
         past = memory.remember(memory.answers, layer, new)
         causal = past is new  # for one further token, all keys are visible
         x = self.add(x, self.attention(y, past, rotation, mask, causal))
-        return self.finish(x)  # (B, T, width)
+        return self.finish(x)  # (sequences, tokens, width)
 
 
 class CausalTransformer(nn.Module):
@@ -94,7 +94,7 @@ class CausalTransformer(nn.Module):
         """
         *_, last = self._layers(x, memory)
         features: Tensor = self.norm(last)
-        return features  # (B, T, width)
+        return features  # (sequences, tokens, width)
 
     def each_layer(self, x: Tensor) -> list[Tensor]:
         """Return the features of whole texts after each layer, (B, T, width) each."""
@@ -205,7 +205,7 @@ class NeuralNGram(nn.Module):
     def forward(self, x: Tensor, memory: Window | None = None) -> Tensor:
         """Return the features of inputs x, (B, T, width) each, continuing from the memory."""
         memory = memory or self.begin(len(x))
-        known = torch.cat([memory.inputs.to(x), x], dim=1)  # (B, n - 2 + T, width)
+        known = torch.cat([memory.inputs.to(x), x], dim=1)  # (sequences, n - 2 + tokens, width)
         memory.inputs = known[:, x.shape[1] :]
         last = known.unfold(1, self.order - 1, 1).transpose(2, 3).flatten(2)  # oldest first
         features: Tensor = self.norm(self.output(self.hidden(last)))
@@ -293,7 +293,7 @@ class CausalLM(nn.Module):
         logs = rows.log_probabilities(features)
         if self.cache is None:
             return logs
-        # The token after the last position is not used.
+        # No token follows the last position.
         next_ = F.pad(tokens[:, 1:], (0, 1), value=NOTHING)
         return self.cache.log_probabilities(logs, features, next_)
 

@@ -98,8 +98,8 @@ class AdaCos(nn.Module):
     def any_of(self, cosines: Tensor, right: Tensor) -> Tensor:
         """Return the loss of `CrossEntropy.any_of`. In training, adapt the scale first.
 
-        To adapt the scale, the likeliest right token is the target, and other right tokens are
-        excluded.
+        The scale is adapted as if the likeliest right token were the only right token, and other
+        right tokens did not exist.
 
         right: bool (B, T, V), whether each token is right at each position; False for padding.
         """
@@ -133,12 +133,12 @@ class AdaCos(nn.Module):
     @torch.no_grad()
     def _adapt(self, cosines: Tensor, targets: Tensor) -> None:
         """Update the scale from cosines (N, C) and padded targets (N,), without a GPU sync."""
-        real = targets != self.pad  # (N,)
-        hit = cosines.gather(1, targets[:, None])  # (N, 1)
+        real = targets != self.pad  # (targets,)
+        hit = cosines.gather(1, targets[:, None])  # (targets, 1)
         others = (self.scale * cosines).scatter(1, targets[:, None], -math.inf)
         others = others.masked_fill(~real[:, None], -math.inf)
         # Compute the median by sorting, with padding last, because nanmedian() waits for a GPU.
-        theta = hit.squeeze(1).clamp(-1, 1).acos().masked_fill(~real, math.inf)  # (N,)
+        theta = hit.squeeze(1).clamp(-1, 1).acos().masked_fill(~real, math.inf)  # (targets,)
         sums = others.flatten().logsumexp(0)[None]
         if self.several_devices:
             sums, theta = _of_all_devices(sums), _of_all_devices(theta)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-KeysValues = tuple[Tensor, Tensor]  # each (B, ..., tokens, D)
+KeysValues = tuple[Tensor, Tensor]  # (problems, ..., tokens, features of a head) each
 
 _LEAST_ROOM = 64  # least number of slots to allocate at once
 
@@ -30,15 +30,16 @@ class Memory:
     Keys and values have one or two dimensions between B and tokens: heads, or streams and heads.
     """
 
-    mask: Tensor  # (B, 1, 1, S), True where a problem has a token
+    mask: Tensor  # (problems, 1, 1, tokens), True where a problem has a token
     problems: list[KeysValues]
     answers: list[KeysValues] = field(default_factory=list)  # may have unused slots at the end
-    length: int = 0  # tokens of each answer
-    slots: int = 0  # number of slots that hold a token
-    # bool (B, K, slots), True at the slots of a hypothesis' own tokens; None: all are True
+    length: int = 0  # number of tokens of each answer
+    slots: int = 0  # number of slots in use for each problem
+    # bool (problems, hypotheses, slots), True at the slots of a hypothesis' own tokens; None: all
+    # are True
     sees: Tensor | None = None
     depth: Tensor | None = None  # (slots,), the position of each slot's token; set with `sees`
-    positions: Tensor | None = None  # (B, positions), randomized positions of answer tokens
+    positions: Tensor | None = None  # (problems, positions), randomized positions of answer tokens
 
     @property
     def under_way(self) -> int:
@@ -84,7 +85,8 @@ class Memory:
             larger = past.new_empty(*past.shape[:-2], room, past.shape[-1])
             larger[..., :first, :] = past[..., :first, :]
             past = larger
-        # Move the hypotheses of a problem to the dimension of tokens: (B, ..., K, D).
+        # Move the hypotheses of a problem to the dimension of tokens:
+        # (problems, ..., hypotheses, features of a head).
         side_by_side = torch.unflatten(new[..., 0, :], 0, (len(past), -1)).movedim(1, -2)
         past[..., first : self.slots, :] = side_by_side
         return past

@@ -61,8 +61,10 @@ def random_positions(lengths: Tensor, among: int, draw: bool) -> Tensor:
 
     lengths: the number of tokens of each sequence, (B,), at least 1.
     draw: whether to draw positions with torch's global generator, as in training. Otherwise they
-        are equally spaced around the middle. After the end of the sequence, positions increase by
-        one up to the last position.
+        are equally spaced around the middle.
+
+    The result has more entries than a sequence has tokens. After the last token, they increase by
+    one up to `among` - 1.
     """
     place = torch.arange(among, device=lengths.device)
     count = lengths[:, None]
@@ -83,7 +85,7 @@ def random_positions(lengths: Tensor, among: int, draw: bool) -> Tensor:
 
 
 def rotations(start: int, length: int, width: int, device: torch.device) -> Rotation:
-    """Return the rotation at each position for heads of this (even) width, for all layers."""
+    """Return the rotation at each position, for heads of an even width. All layers share it."""
     angles = _angles(start, length, width, device)[:, None]  # (length, 1, width / 2)
     return angles.cos(), angles.sin()
 
@@ -160,14 +162,14 @@ class RelativeBias(nn.Module):
         """Return the bias of queries at `start..` and keys at `0..`, (1, H, queries, keys)."""
         device = self.bias.device
         positions = torch.arange(start, start + queries, device=device)
-        ahead = torch.arange(keys, device=device) - positions[:, None]  # (T, S)
-        bucket = torch.bucketize(ahead.abs(), self.beginnings, right=True)  # (T, S)
+        ahead = torch.arange(keys, device=device) - positions[:, None]  # (queries, keys)
+        bucket = torch.bucketize(ahead.abs(), self.beginnings, right=True)  # (queries, keys)
         if not self.causal:
             bucket = bucket + (ahead > 0) * self.buckets
-        bias = F.embedding(bucket, self.bias * self.gain)  # (T, S, H)
+        bias = F.embedding(bucket, self.bias * self.gain)  # (queries, keys, heads)
         if self.causal:
             bias = bias.masked_fill((ahead > 0)[..., None], -math.inf)
-        return bias.permute(2, 0, 1)[None].contiguous()  # (1, H, T, S)
+        return bias.permute(2, 0, 1)[None].contiguous()  # (1, heads, queries, keys)
 
 
 SCHEMES = ("sinusoidal", "randomized", "tree", "tree-relative", "rotary", "none")
@@ -197,13 +199,12 @@ class TreePositions(nn.Module):
     Source: Shiv and Quirk, "Novel positional encodings to enable tree-based Transformers" (NeurIPS
     2019). Each level has two columns, beginning with the parent's level: (1, 0) for a first or only
     operand, (0, 1) for a second operand, zeros above the root. Level l has the weight decay**l,
-    with a learned decay. Wide vectors hold the path several times, with different decays. The root,
-    padding and tokens after the tree have the zero vector.
+    with a learned decay. The root, padding and tokens after the tree have the zero vector.
 
-    There are width / 2 levels. From width 256 on there are width / 128 decays with at least
-    `LEVELS` levels each. A deeper token keeps only its nearest ancestors, so in long chains of
-    unary operators two tokens may have the same vector. In problems of up to `levels` + 1 tokens
-    this cannot happen.
+    A vector of less than 256 columns holds the path once, with width / 2 levels. A wider vector
+    holds it width / 128 times, with different decays and at least `LEVELS` levels. A deeper token
+    keeps only its nearest ancestors, so in long chains of unary operators two tokens may have the
+    same vector. In problems of up to `levels` + 1 tokens this cannot happen.
     """
 
     def __init__(self, width: int) -> None:
@@ -215,14 +216,18 @@ class TreePositions(nn.Module):
         self.decay = nn.Parameter(torch.linspace(0.95, 0.7, decays).atanh())
 
     def forward(self, arities: Tensor) -> Tensor:
-        """Return vectors (B, S, width) for the arities (B, S) of tokens in prefix notation."""
+        """Return vectors (B, S, width) for B problems of S tokens in prefix notation.
+
+        arities: (B, S), the number of operands of each token.
+        """
         decay = self.decay.tanh()[:, None]  # (decays, 1)
         level = torch.arange(2 * self.levels, device=arities.device) // 2
         # An infinite path has the squared norm width / 2, as sinusoidal positions have.
         weight = decay**level * ((1 - decay**2) * self.width / 2).sqrt()  # (decays, 2 * levels)
         paths = tree_paths(arities, self.levels).to(weight)
-        vectors = (paths[..., None, :] * weight).flatten(-2)  # (B, S, decays * 2 * levels)
-        return F.pad(vectors, (0, self.width - vectors.shape[-1]))  # (B, S, width)
+        # (problems, tokens, decays * 2 * levels)
+        vectors = (paths[..., None, :] * weight).flatten(-2)
+        return F.pad(vectors, (0, self.width - vectors.shape[-1]))  # (problems, tokens, width)
 
 
 class TreeRelativeBias(nn.Module):
@@ -268,9 +273,10 @@ def tree_relation(arities: Tensor, exact: int) -> Tensor:
 
     arities: (B, S), the arities 0, 1 or 2 of tokens in prefix notation; 0 after the tree.
     """
-    below, second = _subtrees(arities)  # (B, ancestor, token)
-    depth = below.sum(1)  # (B, S)
-    level = depth[:, None, :] - depth[:, :, None] - 1  # (B, ancestor, token), 0 for the parent
+    below, second = _subtrees(arities)  # (problems, ancestor, token)
+    depth = below.sum(1)  # (problems, tokens)
+    # (problems, ancestor, token): the number of levels between a token and its ancestor
+    level = depth[:, None, :] - depth[:, :, None] - 1
     # Paths of l + 1 levels are numbered from 2^(l + 1) - 2 on. All longer paths share a number.
     longer = 2 ** (exact + 1) - 2
     way = torch.full_like(level, longer)
@@ -280,7 +286,7 @@ def tree_relation(arities: Tensor, exact: int) -> Tensor:
     for above in range(exact):
         turns = turns + (second & below & (level == above)).any(1) * 2**above
         way = torch.where(level == above, 2 ** (above + 1) - 2 + turns[:, None, :], way)
-    parent = (below & (level == 0)).float()  # (B, parent, token)
+    parent = (below & (level == 0)).float()  # (problems, parent, token)
     sibling = parent.transpose(1, 2) @ parent > 0
     position = torch.arange(arities.shape[1], device=arities.device)
     after = (position > position[:, None]).expand_as(below)  # whether the key comes after the query
@@ -297,13 +303,15 @@ def tree_paths(arities: Tensor, levels: int) -> Tensor:
 
     arities: (B, S), the arities 0, 1 or 2 of tokens in prefix notation; 0 after the tree.
     """
-    below, second = _subtrees(arities)  # (B, ancestor, token)
-    depth = below.sum(1)  # (B, S)
-    level = depth[:, None, :] - depth[:, :, None] - 1  # (B, ancestor, token), 0 for the parent
+    below, second = _subtrees(arities)  # (problems, ancestor, token)
+    depth = below.sum(1)  # (problems, tokens)
+    # (problems, ancestor, token): the number of levels between a token and its ancestor
+    level = depth[:, None, :] - depth[:, :, None] - 1
     column = torch.where(below & (level < levels), 2 * level + second, 2 * levels)
     size = *arities.shape, 2 * levels + 1
     paths = torch.zeros(size, dtype=torch.bool, device=arities.device)
-    return paths.scatter_(2, column.transpose(1, 2), True)[..., :-1]  # (B, S, 2 * levels)
+    # (problems, tokens, 2 * levels)
+    return paths.scatter_(2, column.transpose(1, 2), True)[..., :-1]
 
 
 def _subtrees(arities: Tensor) -> tuple[Tensor, Tensor]:
@@ -317,10 +325,11 @@ def _subtrees(arities: Tensor) -> tuple[Tensor, Tensor]:
     position = torch.arange(length, device=arities.device)
     # The number of operands that are missing before each token. The token's subtree ends at the
     # first later token before which fewer operands are missing.
-    missing = (arities - 1).cumsum(1) - (arities - 1)  # (B, S)
+    missing = (arities - 1).cumsum(1) - (arities - 1)  # (problems, tokens)
     fewer = (missing[:, None, :] < missing[:, :, None]) & (position > position[:, None])
-    end = torch.where(fewer, position, length).amin(dim=2)  # (B, S), exclusive
-    below = (position > position[:, None]) & (position < end[..., None])  # (B, ancestor, token)
+    # (problems, tokens): the place after each token's subtree
+    end = torch.where(fewer, position, length).amin(dim=2)
+    below = (position > position[:, None]) & (position < end[..., None])
     # The first operand directly follows its operator, and the second operand follows the first.
-    second = position >= F.pad(end[:, 1:], (0, 1), value=length)[..., None]  # (B, ancestor, token)
+    second = position >= F.pad(end[:, 1:], (0, 1), value=length)[..., None]
     return below, second

@@ -43,9 +43,9 @@ class Streams:
         reserved: the number of additional streams, for symbols that do not occur, lowest ids first.
         """
         nowhere = most + reserved  # an extra column, which is removed afterwards
-        occurs = problems >= fixed  # (B, S)
-        equal = problems[:, :, None] == problems[:, None, :]  # (B, S, S)
-        first = occurs & ~equal.tril(-1).any(dim=2)  # (B, S)
+        occurs = problems >= fixed  # (problems, tokens)
+        equal = problems[:, :, None] == problems[:, None, :]  # (problems, tokens, tokens)
+        first = occurs & ~equal.tril(-1).any(dim=2)  # (problems, tokens)
         ids = problems.new_full((len(problems), nowhere + 1), -1)
         ids.scatter_(1, torch.where(first, first.cumsum(1) - 1, nowhere), problems)
         if reserved:
@@ -74,7 +74,7 @@ class Streams:
 
     def fusing(self, tokens: Tensor) -> Tensor:
         """Return the weight of each stream in the fused view of (B, T) ids: (B, T, N)."""
-        owned = self.owned(tokens).transpose(1, 2)  # (B, T, N)
+        owned = self.owned(tokens).transpose(1, 2)  # (problems, tokens, streams)
         return torch.where(owned.any(dim=2, keepdim=True), owned, self.shares()[:, None, :])
 
 
@@ -145,7 +145,7 @@ class PaddedStreams:
         """
         rotation = self.at.problem_rotation if crossing else self.at.rotation
         if of_view:
-            return make(x, rotation)  # (R, H, T, D) each
+            return make(x, rotation)  # (sequences, heads, tokens, features of a head) each
         keys, values = make(x.flatten(0, 1), rotation)
         sizes = x.shape[:2]
         return torch.unflatten(keys, 0, sizes), torch.unflatten(values, 0, sizes)
@@ -181,7 +181,8 @@ class PaddedStreams:
             return torch.unflatten(y, 0, x.shape[:2])
         batch, streams = keys.shape[:2]
         # Order the rows by problem, then stream, then hypothesis.
-        y = torch.unflatten(x, 0, (batch, -1)).transpose(1, 2).flatten(0, 2)  # (B N K, T, width)
+        # (problems * streams * hypotheses, tokens, width)
+        y = torch.unflatten(x, 0, (batch, -1)).transpose(1, 2).flatten(0, 2)
         if mask is not None and len(mask) > 1:  # each problem has its own mask
             mask = mask.repeat_interleave(streams, dim=0)
         y = attention(y, (keys.flatten(0, 1), values.flatten(0, 1)), rotation, mask)
@@ -217,13 +218,13 @@ class PackedStreams:
 
     @staticmethod
     def of(ids: Tensor, there: Tensor, streams: Streams, at: Positions) -> PackedStreams:
-        """Return the packing of ids (B, T). `there` (B, T) is True for tokens."""
+        """Return the packed tokens of ids (B, T). `there` (B, T) is False for padding."""
         batch, length = ids.shape
-        exist = streams.shares() > 0  # (B, N)
+        exist = streams.shares() > 0  # (problems, streams)
         size = batch, exist.shape[1] * length
-        tokens = exist[:, :, None] & there[:, None, :]  # (B, N, T)
+        tokens = exist[:, :, None] & there[:, None, :]  # (problems, streams, tokens)
         places = tokens.flatten().nonzero()[:, 0]
-        problem = exist.nonzero()[:, 0]  # (C,), the problem of each stream
+        problem = exist.nonzero()[:, 0]  # (streams of all problems,), the problem of each stream
         number = exist.flatten().cumsum(0) - 1  # the number of each stream, below C
         beside = Packing.of(places, size)
         stream, time = places // length, places % length

@@ -44,7 +44,8 @@ class StreamMemory(Memory):
     """
 
     streams: Streams = field(kw_only=True)
-    fused: list[KeysValues] = field(default_factory=list)  # (B, H, tokens, D), one per layer
+    # For each layer, (problems, heads, tokens, features of a head)
+    fused: list[KeysValues] = field(default_factory=list)
 
     def keep(self, problems: Tensor) -> None:
         super().keep(problems)
@@ -223,9 +224,10 @@ class SymbolInvariantTransformer(Transformer):
         with torch.autocast(features.device.type, enabled=False):
             features, matrix = features.float(), matrix.float()
             mean = torch.einsum("bn,bntw->btw", streams.shares(), features)
-            fixed = mean @ matrix[: self.fixed].T  # (R, T, F)
-            own = (features @ matrix[self.fixed]).transpose(1, 2)  # (R, T, N)
-        column = torch.where(streams.ids < 0, symbols, streams.ids - self.fixed)  # (R, N)
+            fixed = mean @ matrix[: self.fixed].T  # (answers, tokens, fixed tokens)
+            own = (features @ matrix[self.fixed]).transpose(1, 2)  # (answers, tokens, streams)
+        # (answers, streams)
+        column = torch.where(streams.ids < 0, symbols, streams.ids - self.fixed)
         logits = own.new_full((*own.shape[:2], symbols + 1), -math.inf)
         logits = logits.scatter(2, column[:, None].expand_as(own), own)
         return torch.cat([fixed, logits[..., :symbols]], dim=-1)
@@ -272,6 +274,6 @@ def _of_answers(memory: StreamMemory, answers: Tensor) -> Streams:
 
 
 def _most_symbols(problems: Tensor, fixed: int) -> int:
-    symbols = problems.masked_fill(problems < fixed, -1).sort(dim=1).values  # (B, S)
+    symbols = problems.masked_fill(problems < fixed, -1).sort(dim=1).values  # (problems, tokens)
     new = (symbols[:, 1:] != symbols[:, :-1]) & (symbols[:, 1:] >= 0)
     return int((new.sum(dim=1) + (symbols[:, 0] >= 0)).max())

@@ -214,8 +214,8 @@ class TokenRows(nn.Module):
         """Return rows for this number of sequences.
 
         generator: a CPU generator for random rows; torch's global generator if not given.
-        tokens: the number of tokens; V if not given. If rows are trained, LogicgenError is raised
-            for any other number.
+        tokens: the number of tokens; as in the constructor if not given. If rows are trained,
+            LogicgenError is raised for any other number.
         """
         rows = self._rows(sequences, generator, self._count(tokens))
         return rows if self.first is None else rows.after(self.first.fixed)
@@ -248,7 +248,8 @@ class TokenRows(nn.Module):
             return Rows(trained)
         if self.method == "partial-rows":
             return self._partial(trained, sequences, generator)
-        chosen = torch.rand(sequences, self.tokens, generator=generator) < self.share  # (B, V)
+        # (sequences, tokens)
+        chosen = torch.rand(sequences, self.tokens, generator=generator) < self.share
         return Rows(trained, _shuffled(chosen, generator).to(trained.device, non_blocking=True))
 
     def seeded(self, seeds: Sequence[int], tokens: int | None = None) -> Rows:

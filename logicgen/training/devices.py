@@ -234,7 +234,7 @@ def _explained(error: Exception, helpers: list[Helper]) -> Exception:
 
 
 def _lost(helpers: list[Helper], seconds: float) -> LogicgenError | None:
-    """Wait at most `seconds`, and return the error of a helper that has failed, or None."""
+    """Return the error of a helper that has failed, or None. Wait at most `seconds` for its end."""
     end = time.monotonic() + seconds
     for helper in helpers:
         with suppress(subprocess.TimeoutExpired):

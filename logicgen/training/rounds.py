@@ -104,7 +104,10 @@ class Attempts:
 
     @property
     def worth(self) -> float:
-        """Return the worth for learning: 0 if all or no answers are right, 1 if half are."""
+        """Return the worth of the problem for learning, from 0 to 1.
+
+        It is 0 if all or no answers are right, and 1 if half of them are right.
+        """
         return 4 * self.share * (1 - self.share)
 
 
