@@ -140,7 +140,7 @@ def predicted(
     """
     from logicgen.nn.samples import Sampling
 
-    answerer = subject.model.answerer(data, subject.name)
+    answerer = subject.model.answerer(data, subject.name, shots=settings.shots)
     about = About.of(answerer.region, subject.name, data, settings.split)
     about = replace(about, precision=subject.model.precision)
     options = settings.model_dump(include={"limit", "embedding_seeds"}) | _decoding(settings)
@@ -167,7 +167,7 @@ def covariance(settings: Any, data: Dataset, subject: Subject) -> Json:
     """
     if settings.covariance is None:
         return {}
-    answerer = subject.model.answerer(data, subject.name)
+    answerer = subject.model.answerer(data, subject.name, shots=settings.shots)
     about = About.of(answerer.region, subject.name, data, settings.covariance.split)
     options = settings.covariance.model_dump(exclude={"split"}) | _decoding(settings)
     renamed = predict_renamed(answerer, data, about, **options)

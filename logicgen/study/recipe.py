@@ -54,6 +54,8 @@ class DecodingKeys(Table):
 
     verified: the number of answers to draw for each problem. The solver chooses a correct answer
         (verified decoding). Only verified decoding draws random answers, with `temperature`.
+    shots: the number of solved problems that a language model reads before a problem; as many as in
+        its training if not given.
     """
 
     beams: Count = 1
@@ -61,6 +63,7 @@ class DecodingKeys(Table):
     grammar: bool = True
     verified: Count | None = None
     temperature: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
+    shots: Annotated[int, Field(ge=0)] | None = None
     covariance: RenamedProblems | None = None
 
 

@@ -230,6 +230,8 @@ def check_answers(training: Training, data: AnyData, root: Path) -> None:
     for each in training.measures:
         if each.data.recipe.holds == "problems":
             dataset = as_dataset(load_dataset(data_folder(each.data, root)))
-            answerer = new_model(training.model, data).answerer(dataset, training.point)
+            answerer = new_model(training.model, data).answerer(
+                dataset, training.point, shots=each.measure.shots
+            )
             about = About.of(answerer.region, training.point, dataset, each.measure.split)
             check_fits(answerer, dataset, about, each.measure.ensemble)
