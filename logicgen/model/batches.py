@@ -101,7 +101,7 @@ class Batch(NamedTuple):
 
 
 def make_batch(split: EncodedSplit, rows: np.ndarray, step: int = 0) -> Batch:
-    """Return rows of a split as one batch, in the given order."""
+    """Return the examples of a split with the numbers `rows` as one batch, in this order."""
     return padded_batch(split.problems, split.answers, split.vocabulary, step, rows)
 
 
@@ -158,7 +158,10 @@ class BatchStream:
             step += 1
 
     def _batches_of(self, epoch: int, window: int) -> list[np.ndarray]:
-        """Return the rows of each batch of a window. The latest window is cached."""
+        """Return the numbers of the examples of each batch of a window.
+
+        The latest window is cached.
+        """
         if self._window[0] != (epoch, window):
             if self._epoch[0] != epoch:
                 shuffle = np.random.default_rng((self.seed, epoch))

@@ -145,10 +145,12 @@ class NamesTable(RandomRowsTable):
 
 
 class PartialTable(RandomRowsTable):
-    """Trained rows, with some rows replaced for each sequence.
+    """Trained rows, some of which are randomized for each sequence.
+
+    `partial-rows` replaces them by random rows, and `partial-names` permutes them.
 
     Attributes:
-        share: average share of tokens with replaced rows.
+        share: average share of tokens with randomized rows.
     """
 
     method: Literal["partial-rows", "partial-names"]

@@ -137,8 +137,8 @@ def generate(
 ) -> Texts:
     """Continue (B, T) prompts by up to `most` tokens each, until the token `end`.
 
-    most: a number for all texts, or (B,) numbers; at least 1. T is also at least 1, because first
-        tokens are not predicted.
+    prompts: B prompts of T tokens. T is at least 1, because first tokens are not predicted.
+    most: a number for all texts, or (B,) numbers; at least 1.
     sampling: how to draw tokens; greedy if not given. end: the token that ends a text; optional.
     first: text b uses the random numbers of the sampling's seed and `first` + b. So a text does not
         depend on the other texts of its batch.

@@ -134,7 +134,10 @@ class CausalTransformer(nn.Module):
 
 @dataclass
 class State:
-    """The hidden state of a recurrent network, (layers, B, width); None before the first token."""
+    """The hidden state of a recurrent network, (layers, texts, width).
+
+    It is None before the first token.
+    """
 
     hidden: Tensor | None = None
 
@@ -168,7 +171,10 @@ class Elman(nn.Module):
 
 @dataclass
 class Window:
-    """The inputs of the last n - 2 tokens that a neural n-gram model read, (B, n - 2, width)."""
+    """The inputs of the last n - 2 tokens that a neural n-gram model has read.
+
+    Their shape is (texts, n - 2, width).
+    """
 
     inputs: Tensor
 

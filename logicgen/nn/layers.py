@@ -38,7 +38,7 @@ class Packing:
     but two thirds of a batch of answers are padding.
     """
 
-    shape: tuple[int, int]  # B, T
+    shape: tuple[int, int]  # B sequences, T tokens of a sequence
     # (N,), ascending indices into the flattened batch, then fillers B*T, whose features are unused
     places: Tensor
 
@@ -216,7 +216,7 @@ def _attend_before(
 
 
 def _by_head(x: Tensor, packing: Packing | None) -> Tensor:
-    """Rearrange (B, T, H, D), or packed (N, H, D), as (B, H, T, D)."""
+    """Move heads before tokens: (B, T, H, D), or packed (N, H, D), to (B, H, T, D)."""
     return (packing.pad(x) if packing is not None else x).transpose(1, 2)
 
 

@@ -132,7 +132,10 @@ class AdaCos(nn.Module):
 
     @torch.no_grad()
     def _adapt(self, cosines: Tensor, targets: Tensor) -> None:
-        """Update the scale from cosines (N, C) and padded targets (N,), without a GPU sync."""
+        """Update the scale from the cosines (N, C) of N targets and C rows, without a GPU sync.
+
+        targets: (N,), the number of each target's row; padding is ignored.
+        """
         real = targets != self.pad  # (targets,)
         hit = cosines.gather(1, targets[:, None])  # (targets, 1)
         others = (self.scale * cosines).scatter(1, targets[:, None], -math.inf)

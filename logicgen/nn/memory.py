@@ -60,9 +60,9 @@ class Memory:
     def remember(self, layers: list[KeysValues], layer: int, new: KeysValues) -> KeysValues:
         """Add new keys and values of a layer; return all of its keys and values.
 
-        new: (R, ..., tokens, D), for the R hypotheses of all problems.
+        new: (hypotheses of all problems, ..., tokens, features of a head) each.
 
-        The shape of the results is (B, ..., slots, D).
+        The shape of the results is (problems, ..., slots, features of a head).
         """
         if layer == len(layers):
             layers.append(new)

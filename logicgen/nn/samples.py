@@ -237,5 +237,8 @@ def pick(log_probabilities: Tensor, sampling: Sampling, numbers: Tensor) -> Tens
 
 
 def rows_of(tensor: Tensor, rows: Tensor) -> Tensor:
-    """Return `tensor[b, rows[b, k]]`: (B, N, T) and (B, K) to (B, K, T)."""
+    """Select K rows for each of B problems: (B, N, T) and (B, K) to (B, K, T).
+
+    Row k of problem b in the result is `tensor[b, rows[b, k]]`.
+    """
     return tensor.gather(1, rows[..., None].expand(-1, -1, tensor.shape[2]))

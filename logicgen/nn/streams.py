@@ -151,7 +151,10 @@ class PaddedStreams:
         return torch.unflatten(keys, 0, sizes), torch.unflatten(values, 0, sizes)
 
     def problem_mask(self, mask: Tensor, of_view: bool) -> Tensor:
-        """Return the mask of problem tokens for cross-attention, from a mask (B, 1, 1, S)."""
+        """Return the mask of problem tokens (B, 1, 1, S) unchanged.
+
+        `PackedStreams` repeats it for each stream here.
+        """
         return mask
 
     def attend(

@@ -37,10 +37,10 @@ from logicgen.nn.transformer import Transformer
 
 @dataclass
 class StreamMemory(Memory):
-    """A memory of streams with keys and values (B, N, H, tokens, D).
+    """A memory with keys and values (problems, streams, heads, tokens, features of a head).
 
-    For aggregated cross-attention, the problems' keys and values belong to the fused view:
-    (B, H, S, D).
+    For aggregated cross-attention, the problems' keys and values belong to the fused view, and have
+    no dimension of streams.
     """
 
     streams: Streams = field(kw_only=True)

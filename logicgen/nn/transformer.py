@@ -236,7 +236,10 @@ class Transformer(nn.Module):
             return features.float() @ matrix.float().transpose(-1, -2)
 
     def step(self, matrix: Tensor, tokens: Tensor, memory: Memory) -> Tensor:
-        """Return the logits (R, V) of the tokens after `tokens` (R, 1); add `tokens` to memory."""
+        """Return the logits (R, V) of the next tokens of R hypotheses.
+
+        tokens: (R, 1), the last token of each hypothesis, which is added to the memory.
+        """
         return self.logits(matrix, self.decode(matrix, tokens, memory), memory)[:, 0]
 
     def forward(

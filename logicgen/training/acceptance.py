@@ -52,7 +52,7 @@ class Row(NamedTuple):
 
     problem: list[int]
     answer: list[int]
-    advantage: float = 1.0  # how much better than other answers to the problem
+    advantage: float = 1.0  # reward minus mean reward of the problem, in standard deviations
     score: float = 0.0  # log-probability with which the answer was drawn
     right: NextTokens | None = None  # all right next tokens, not only those of the answer
 

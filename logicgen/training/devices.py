@@ -257,7 +257,7 @@ def _lost(helpers: list[Helper], seconds: float) -> LogicgenError | None:
 def _watch(helpers: list[Helper], left: threading.Event) -> None:
     """End this process if a helper has failed and native code still waits for it.
 
-    A rendezvous and NCCL would wait half an hour, and would not react to Ctrl-C.
+    Otherwise PyTorch could wait half an hour for the helper, without reacting to Ctrl-C.
     """
     while not left.wait(1):
         if any(helper.poll() for helper in helpers):
