@@ -47,7 +47,9 @@ class Share(NamedTuple):
 
     @classmethod
     def of(cls, counts: Tensor, rank: Rank) -> tuple[Self, Tensor]:
-        """Return the share of a device, and whether each of its rows is a filler, bool (R,).
+        """Return the share of a device, and a mask of its fillers, bool (R,).
+
+        Fillers are sequences without targets, which give all devices the same number of sequences.
 
         counts: int64 (B,), the number of loss targets in each of the B sequences of the batch.
         """

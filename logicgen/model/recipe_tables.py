@@ -258,8 +258,8 @@ class RewardTable(Table):
         temperature: temperature of the draws.
         steps: number of training steps of a round.
         answers: the accepted answers that `expert-iteration` imitates: the `likeliest` (the
-            default) or the `shortest` of each problem, or `all` (each step takes a random one).
-            With `any`, each token that continues any accepted answer is right.
+            default) or the `shortest` of each problem, or `all`, of which each step draws one. With
+            `any`, each token that continues any accepted answer is right.
         stored: share of stored examples in each batch.
         symbols, length: ranges for new problems; the ranges of the training region if not given.
         curriculum: whether to prefer problems that the model sometimes answers right

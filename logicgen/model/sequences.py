@@ -157,7 +157,7 @@ class ListedSequences(Sequences):
 
 
 class RowSequences(ListedSequences):
-    """Rows of a corpus."""
+    """Rows of a corpus; each row is a sequence."""
 
     def __init__(self, arrays: list[np.ndarray], tokens: int) -> None:
         self._arrays, self._tokens = arrays, tokens
@@ -272,9 +272,9 @@ def sequences_of(
 
 
 def tokens_of(data: Dataset | Corpus) -> Tokens:
-    """Return the tokens of data as sequences.
+    """Return the tokens of the sequences of a corpus, or of a data set of problems with answers.
 
-    The number of symbols of problems is the larger of two numbers: the symbols of the training
+    In a data set, the number of symbols is the larger of two numbers: the symbols of the training
     split, and the symbols of the training region.
     """
     if data.holds != "problems":

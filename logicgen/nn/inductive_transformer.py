@@ -277,7 +277,11 @@ class InductiveTransformer(nn.Module):
         )
 
     def forward(self, words: Tensor) -> Beliefs:
-        """Return all beliefs given (B, P) or (S, B, P) word ids, `NOTHING` for unknown words."""
+        """Return all beliefs given the known words of sentences.
+
+        words: word ids, (sentences, positions) or (students, sentences, positions); `NOTHING` for
+            unknown words.
+        """
         self._check(words, self.positions)
         weights = self.weights()
         xs, ys, above = self._encode(weights, words)
@@ -309,7 +313,7 @@ class InductiveTransformer(nn.Module):
     ) -> tuple[list[Tensor], list[Tensor], Tensor]:
         """Return the encoder's messages about x and y of each layer, and about z' of layer 0.
 
-        Each message is (S, B, Z).
+        Each message is (students, sentences, units).
         """
         xs, ys = [], []
         z: Tensor | None = None
@@ -334,7 +338,10 @@ class InductiveTransformer(nn.Module):
         return _tied(self.down[layer], v.mT).mT
 
     def log_probabilities(self, words: Tensor) -> Tensor:
-        """Return the log-probabilities (S, B), in nats, of (B, P) or (S, B, P) known word ids."""
+        """Return the log-probabilities of sentences in nats, (students, sentences).
+
+        words: word ids, (sentences, positions) or (students, sentences, positions).
+        """
         self._check(words, self.positions, least=0)
         if self.exact:
             weights = self.weights()
@@ -387,7 +394,7 @@ def _given(t: Tensor, words: Tensor) -> Tensor:
 
 
 def _normal(messages: Tensor, dims: int) -> Tensor:
-    """Normalize log weights over their last `dims` dimensions. Weights that are all 0 stay 0."""
+    """Normalize log weights over their last `dims` dimensions. If all are -inf, they stay -inf."""
     if not messages.numel():
         return messages
     flat = messages.flatten(-dims)

@@ -27,7 +27,8 @@ _LEAST_ROOM = 64  # least number of slots to allocate at once
 class Memory:
     """The keys and values of each layer, for problems and for the tokens of answers.
 
-    Keys and values have one or two dimensions between B and tokens: heads, or streams and heads.
+    Keys and values have one or two dimensions between problems and tokens: heads, or streams and
+    heads.
     """
 
     mask: Tensor  # (problems, 1, 1, tokens), True where a problem has a token
@@ -76,7 +77,9 @@ class Memory:
         return keys[..., : self.slots, :], values[..., : self.slots, :]
 
     def _written(self, past: Tensor, first: int, new: Tensor) -> Tensor:
-        """Write `new` (R, ..., 1, D) into `past` from slot `first` on.
+        """Write `new` into `past` from slot `first` on.
+
+        new: (hypotheses of all problems, ..., 1, features of a head).
 
         Returns `past`, or an enlarged copy if it has too few slots.
         """

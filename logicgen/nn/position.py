@@ -254,7 +254,10 @@ class TreeRelativeBias(nn.Module):
         self.bias = nn.Parameter(torch.randn(tree_relations(self.exact), heads) * width**-0.5)
 
     def forward(self, arities: Tensor) -> Tensor:
-        """Return the bias (B, H, S, S) of the tokens (B, S) of these arities, query before key."""
+        """Return the bias (B, H, S, S) of each head for each query token and key token.
+
+        arities: (B, S), the number of operands of each token.
+        """
         bias = F.embedding(tree_relation(arities, self.exact), self.bias * self.gain)
         return bias.permute(0, 3, 1, 2)
 

@@ -141,7 +141,8 @@ class DifferentDraws:
         numbers = given_largest(tempered + noise, self.numbers[..., None])
         # An answer that has ended stays as it is: column V is its only candidate.
         stay = self.numbers.masked_fill(~self.ended, -math.inf)[..., None]
-        candidates = torch.cat([numbers, stay], dim=-1).flatten(1)  # (B, K (V + 1))
+        # (problems, prefixes * (tokens + 1))
+        candidates = torch.cat([numbers, stay], dim=-1).flatten(1)
         self.numbers, place = candidates.topk(min(self.sampling.answers, candidates.shape[1]))
         parents, tokens = place // (rows + 1), place % (rows + 1)
         stayed = tokens == rows

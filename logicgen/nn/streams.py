@@ -228,7 +228,7 @@ class PackedStreams:
         tokens = exist[:, :, None] & there[:, None, :]  # (problems, streams, tokens)
         places = tokens.flatten().nonzero()[:, 0]
         problem = exist.nonzero()[:, 0]  # (streams of all problems,), the problem of each stream
-        number = exist.flatten().cumsum(0) - 1  # the number of each stream, below C
+        number = exist.flatten().cumsum(0) - 1  # numbers of streams, counted through all problems
         beside = Packing.of(places, size)
         stream, time = places // length, places % length
         own = Packing.of(number[stream] * length + time, (len(problem), length))

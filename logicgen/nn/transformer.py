@@ -210,7 +210,7 @@ class Transformer(nn.Module):
             vectors = self._at_random(memory.positions[:, place])  # (sequences, tokens, width)
             vectors = vectors.repeat_interleave(len(answers) // len(vectors), dim=0)
         elif self.decoder_bias is not None:
-            bias = self.decoder_bias(start, length, start + length)  # (1, H, T, start + T)
+            bias = self.decoder_bias(start, length, start + length)  # (1, heads, queries, keys)
             if mask is not None:
                 # (problems, heads, hypotheses, slots)
                 bias = bias[..., memory.depth].masked_fill(~mask, -math.inf)

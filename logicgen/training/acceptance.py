@@ -70,7 +70,7 @@ class RewardLesson(NamedTuple):
 class AcceptanceLearner(ModelLearner):
     """A model that learns from verdicts on its own answers.
 
-    `close` ends the worker processes that judge.
+    `close` ends the worker processes that judge the answers.
     """
 
     model: EncoderDecoder
@@ -105,7 +105,7 @@ class AcceptanceLearner(ModelLearner):
         self.measures: dict[str, Tensor] = {}
 
     def close(self) -> None:
-        """End the worker processes that judge."""
+        """End the worker processes that judge answers."""
         self.rounds.close()
 
     def batches(self, step: int) -> Iterator[int]:

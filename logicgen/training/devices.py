@@ -38,7 +38,7 @@ READY = b"ready"
 # Seconds to wait for a failed helper process to end after its connection is lost.
 SECONDS = 10
 
-# Seconds after a helper's failure at which this process ends itself, if native code still waits.
+# If native code still waits this number of seconds after a helper has failed, this process ends.
 GRACE = 60
 
 

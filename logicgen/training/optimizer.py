@@ -82,7 +82,7 @@ def make_optimizer(model: nn.Module, table: TrainingTable) -> torch.optim.Optimi
 
 
 class Muon(torch.optim.Optimizer):
-    """Muon for the weights of linear layers, AdamW for all others, as one optimizer."""
+    """Muon for the weights of linear layers, AdamW for all other weights, as one optimizer."""
 
     def __init__(
         self, model: nn.Module, rate: float, decay: float, betas: tuple[float, float]

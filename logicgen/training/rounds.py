@@ -230,7 +230,7 @@ class Rounds:
         )
 
     def close(self) -> None:
-        """End the worker processes that judge."""
+        """End the worker processes that judge answers."""
         self.judges.close()
 
     def _keys(self, data: Dataset) -> Iterator[int]:
