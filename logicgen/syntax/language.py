@@ -2,8 +2,9 @@
 
 The file has two start rules. `infix` is the notation for people; Lark's LALR parser reads it.
 `prefix` is the notation for networks, a grammar over blank-separated tokens. The token set, the
-sampler (`sampling.py`) and the next-token masks (`token_automaton.py`) are derived from it. A name
-after an arrow (`-> and`) is the meaning of an alternative; it links the two notations.
+sampler (`sampling.py`) and the next-token masks (`token_automaton.py`) are derived from `prefix`. A
+name after an arrow (`-> and`) is the meaning of an alternative. The two notations use the same
+meanings.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Language:
     Args:
         grammar: the name of a shipped `.lark` file, or the path of a `.lark` file.
         build: returns the value of an alternative from its meaning and the values of its parts.
-            The values are those of rules, and symbols as texts. Fixed tokens have no value.
+            The value of a symbol is its text. A fixed token has no value.
     """
 
     def __init__(self, grammar: str, build: Build) -> None:
@@ -172,12 +173,15 @@ def read_either(read: Callable[[str, str], Value], text: str) -> Value:
 
 
 def _meaning(alias: str) -> str:
-    """Return the meaning of an alternative. Lark adds the file's name to imported meanings."""
+    """Return the meaning of an alternative, without the name of a file that Lark puts before it."""
     return alias.rpartition("__")[2]
 
 
 class _Builder(lark.Transformer[Any, Any]):
-    """A Lark transformer that builds values instead of a tree. It has every attribute."""
+    """A Lark transformer that builds values instead of a tree.
+
+    Lark looks up a method by the name of each alternative. This class has every such method.
+    """
 
     def __init__(self, build: Build) -> None:
         super().__init__(visit_tokens=False)
