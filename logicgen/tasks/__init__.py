@@ -49,7 +49,7 @@ CORPORA = {
 
 @cache
 def task_plugins() -> dict[str, EntryPoint]:
-    """Return the tasks of other packages by name. A shipped task hides a plugin of its name."""
+    """Return the task plugins of other packages by name, without names of shipped tasks."""
     found = plugins("logicgen.tasks")
     return {name: point for name, point in found.items() if name not in {*TASKS, *CORPORA}}
 
