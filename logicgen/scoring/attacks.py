@@ -52,7 +52,7 @@ CLASSES = {
     "exclusion": "no answer is right for both problems",
     "raised": "the function raised an exception",
 }
-"""Classes of fault, each with the reason why its completions must not be paid."""
+"""Classes of completions, each with the reason why they must not be paid."""
 
 _PLAIN = {
     "nothing": ("", "{}", "?"),

@@ -206,7 +206,7 @@ class _Calls:
                     self._fault(kind, case.problem, completion, CLASSES[kind])
 
     def run_excluding(self, problems: Sequence[str], completion: str) -> None:
-        """Try a completion that is right for at most one of these problems on each problem."""
+        """Try a completion on several problems. It is right for at most one of them."""
         self.audit.tried["exclusion"] += 1
         paying = [problem for problem in problems if self._pays(problem, completion)][:2]
         if len(paying) == 2:

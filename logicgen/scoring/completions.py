@@ -91,7 +91,7 @@ def _agreed(task: Task, answers: Sequence[str]) -> Any:
 
 
 def _value(task: Task, answer: str) -> Any:
-    """Parse an answer in the notation of the task, to which `completion.lark` translated it.
+    """Parse an answer that `completion.lark` translated to the notation of the task.
 
     Raises FormatError.
     """

@@ -28,7 +28,7 @@ MOST_SYMBOLS = 8
 
 Letter = tuple[bool, ...]
 
-# Storm's formulas have the operators ! & | X F G U.
+# Each operator in Storm's notation, which has only ! & | X F G U. {0} and {1} are the operands.
 _WRITTEN = {
     "!": "!({0})",
     "&": "(({0}) & ({1}))",

@@ -39,7 +39,7 @@ State = tuple[int, int]
 """A position, and a set of formulas as bits."""
 
 Letter = list[bool]
-"""Truth values by symbol of the graph."""
+"""The truth value of each symbol of the graph."""
 
 
 @dataclass(frozen=True)

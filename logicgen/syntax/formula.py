@@ -148,7 +148,7 @@ class Formula:
         return tuple(found)
 
     def rename(self, mapping: Mapping[str, str]) -> Formula:
-        """Return the formula with each symbol `s` renamed to `mapping[s]` if that is given."""
+        """Return the formula with each symbol `s` renamed to `mapping[s]` if `mapping` has `s`."""
 
         def renamed(node: Formula, operands: list[Formula]) -> Formula:
             if operands:

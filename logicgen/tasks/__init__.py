@@ -44,7 +44,7 @@ CORPORA = {
     "production": "logicgen.tasks.grammar_sentences:TASK",
     "text": "logicgen.tasks.text:TASK",
 }
-"""The corpus tasks by name, as `module:class`: sequences to be modeled, without answers."""
+"""The corpus tasks (which make sequences for language models) by name, as `module:attribute`."""
 
 
 @cache

@@ -150,8 +150,9 @@ class LookupSource(DeterminedSource):
     def _few(self, keys: int, most: int) -> bool:
         """Return whether there are few problems with `keys` different keys over `most` symbols.
 
-        If keys are repeated, only problems with a single key are few. If keys are not repeated,
-        problems are few if only one value, or only one symbol as a value, is possible.
+        If keys may be repeated, there are few problems only with a single key. If keys may not be
+        repeated, there are few problems if only one value is allowed, or if only one symbol is left
+        as a value.
         """
         settings = self._settings
         if settings.repeat:

@@ -46,7 +46,7 @@ REMAINDERS = {"grid": 0, "test": 1, "validation": 2}
 RESERVED = 15
 
 EFFORT = 1_000_000
-"""Steps of search after which a sample is abandoned and another one drawn."""
+"""The number of solver steps after which `ProblemSamples` abandons a problem and draws another."""
 
 Range = int | tuple[int, int]
 Names = Literal["shuffled", "first-occurrence"]
@@ -357,8 +357,9 @@ def _by_answer(symbols: list[str], answer: str) -> list[str]:
 class ProblemSamples:
     """Random problems without end. `samples[i]` and iteration give the same problems.
 
-    Problem `i` depends only on the arguments and on `i`. Every cell of the ranges that has problems
-    is equally likely. Problems are independent, so a problem may occur twice.
+    Problem `i` depends only on the arguments and on `i`. A cell is a number of symbols with a
+    length. All cells with problems are equally likely. Problems are independent, so a problem may
+    occur twice.
 
     Args:
         task: the name of the task.
@@ -369,8 +370,8 @@ class ProblemSamples:
             symbols allows. `first-occurrence` takes a, b, c, ... in order.
         satisfiable: whether problems have an answer. For formulas, False draws unsatisfiable
             formulas, and None draws all formulas without calling a solver.
-        curriculum: the number of problems until all cells are open. The shortest cells with the
-            fewest symbols open first. If not given, all cells are open from the beginning.
+        curriculum: the number of problems until all cells are used. The shortest cells with the
+            fewest symbols are used first. If not given, all cells are used from the beginning.
         settings: keys of the `[problem]` table of recipes, such as `operators`.
 
     Raises LogicgenError for an invalid setting. An item raises it if no cell has a problem.
