@@ -322,7 +322,7 @@ class _Translator(lark.Transformer[Any, Any]):
         The grammar reads each name as a literal such as `a=1`.
         """
         literals, values = cells[: len(cells) // 2], cells[len(cells) // 2 :]
-        if not all(literal.endswith("=1") for literal in literals):  # a negated name, or a sign
+        if not all(literal.endswith("=1") for literal in literals):  # a name is negated
             raise NoAnswerError("the values are given to something else than symbols")
         return self.table([*(literal.removesuffix("=1") for literal in literals), *values])
 

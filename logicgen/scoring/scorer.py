@@ -278,7 +278,7 @@ def _judging(task: str, mode: Mode) -> Callable[[Item], Any]:
 
 
 def _judged(found: Any) -> Judgement:
-    """Return the judgement that a helper sent. Raises the error that a helper sent."""
+    """Return the judgement that a helper process sent. If it sent an error, raise the error."""
     if isinstance(found, Failure):
         return Judgement(Verdict.UNKNOWN, reason=found.reason)
     if isinstance(found, Exception):

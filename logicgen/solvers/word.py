@@ -26,7 +26,7 @@ class Word:
 
     @staticmethod
     def of(trace: Trace) -> Word:
-        """Return a word that a trace allows, with few true symbols.
+        """Return a word that a trace allows, in which few symbols are true.
 
         Raises ValueError if a position is contradictory.
         """

@@ -148,7 +148,7 @@ class Formula:
         return tuple(found)
 
     def rename(self, mapping: Mapping[str, str]) -> Formula:
-        """Return the formula with each symbol `s` renamed to `mapping[s]` if `mapping` has `s`."""
+        """Return the formula with each symbol `s` in `mapping` renamed to `mapping[s]`."""
 
         def renamed(node: Formula, operands: list[Formula]) -> Formula:
             if operands:

@@ -37,7 +37,7 @@ class AutomatonSettings(RowSettings):
     """Keys of `[corpus]`, in addition to the keys for rows."""
 
     file: str | None = None  # path of an automaton; if missing, an automaton is drawn at random
-    # symbols, states, branching, concentration: as in `automata.random_automaton`
+    # symbols, states, branching, concentration: arguments of `automata.random_automaton`
     symbols: Annotated[int, Field(ge=1, le=MOST_SYMBOLS)] | None = None
     states: Annotated[int, Field(ge=1, le=MOST_STATES)] | None = None
     # Mean length of the strings, in symbols
@@ -47,7 +47,8 @@ class AutomatonSettings(RowSettings):
     concentration: Annotated[float, Field(ge=0.01, le=1e9)] = 1.0
     # The seed of the random automaton: another number gives another automaton
     draw: Annotated[int, Field(ge=0)] = 0
-    # The number of automata: `draw`, `draw` + 1 and so on; each string comes from a random one
+    # The number of automata; their seeds are `draw`, `draw` + 1 and so on. Each string comes from
+    # a random automaton
     automata: Annotated[int, Field(ge=1, le=MOST_AUTOMATA)] = 1
 
     @model_validator(mode="after")

@@ -36,7 +36,7 @@ class GrammarSentencesSettings(RowCounts):
 
     grammar: dict[str, Any] | None = None  # the tables of a grammar file
     file: str | None = None  # path of a grammar
-    # words, width, layers, concentration, own_words: as in `productions.random_grammar`
+    # words, width, layers, concentration, own_words: arguments of `productions.random_grammar`
     words: Annotated[int, Field(ge=1, le=5_000)] | None = None
     width: Annotated[int, Field(ge=1, le=1_000)] | None = None
     layers: Annotated[int, Field(ge=1, le=1_000)] | None = None

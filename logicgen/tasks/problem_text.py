@@ -31,7 +31,7 @@ class ProblemText(Settings):
 
     task: Literal["lookup", "permutation"]
     problem: dict[str, Any] = Field(default={})  # the keys of the task's `[problem]` table
-    length: Annotated[int, Field(ge=1, le=10_000)]  # tokens of a problem, as in its data sets
+    length: Annotated[int, Field(ge=1, le=10_000)]  # the number of tokens of a problem
     # Share of the tokens of the training text that belong to these problems
     share: Annotated[float, Field(gt=0, lt=1)]
 

@@ -327,5 +327,5 @@ def symbols_of(text: str) -> list[str]:
 
 
 def rename(text: str, mapping: Mapping[str, str]) -> str:
-    """Return a prefix text with each symbol `s` renamed to `mapping[s]` if `mapping` has `s`."""
+    """Return a prefix text with each symbol `s` in `mapping` renamed to `mapping[s]`."""
     return " ".join([mapping.get(token, token) for token in text.split(" ")])
