@@ -34,13 +34,16 @@ BLOCK = 20_000
 
 
 def log_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
-    """Return the natural logarithm of p' for each string, (S,); -inf if p' is 0."""
+    """Return the natural logarithm of the lexinvariant probability p' of each string, (S,).
+
+    The logarithm is -inf if p' is 0.
+    """
     model = _small(automaton)
     return log_complete(model, encode(model.symbols, strings))
 
 
 def log_prefix_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
-    """Return the natural logarithm of p' for each prefix of each string, (S, L + 1).
+    """Return log p' (natural; p' is the lexinvariant probability) of each prefix, (S, L + 1).
 
     Column i belongs to the prefix of i symbols. Entries after the end of a string are nan.
     """
@@ -51,7 +54,9 @@ def log_prefix_probabilities(automaton: Automaton, strings: Readable) -> np.ndar
 
 
 def next_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
-    """Return the next-symbol distribution of p' after each prefix, (S, L + 1, k + 1).
+    """Return the next-symbol distribution of the lexinvariant model after each prefix.
+
+    The shape is (S, L + 1, k + 1) for S strings of up to L symbols, and k different symbols.
 
     The last column is the probability that the string ends. Entries after the end of a string, and
     after a prefix of probability 0, are nan. Symbols that do not occur in the prefix are equally
@@ -122,14 +127,17 @@ class RenamingEstimate:
 def estimated_log_probabilities(
     automaton: Automaton, strings: Readable, renamings: int, rng: np.random.Generator
 ) -> RenamingEstimate:
-    """Estimate p' for each string from random permutations, for any number of symbols.
+    """Estimate the lexinvariant probability p' of each string from random permutations of symbols.
 
-    renamings: the number of permutations for each string.
+    p' is the mean, over all permutations, of the probability of the renamed string. The estimate is
+    the mean over a random sample of permutations. The number of symbols is not limited.
 
-    The mean is unbiased. For a long string, a few permutations have nearly all of the probability.
-    If no random permutation is one of these, the estimate and its error are too low. Do not use the
-    estimate if `effective` is below 10. Raises LogicgenError if `renamings` is below 2, or if the
-    sum of the weights of all strings is 0 or infinite.
+    renamings: the number of random permutations for each string.
+
+    The estimate is unbiased. For a long string, very few permutations have nearly all of the
+    probability. If the sample lacks them, the estimate and its error are too low. Do not use the
+    estimate if `RenamingEstimate.effective`, the effective sample size, is below 10. Raises
+    LogicgenError if `renamings` is below 2, or if the weights of all strings sum to 0 or infinity.
     """
     if renamings < 2:
         raise LogicgenError(f"lexinvariant: {renamings} renamings have no standard error; take 2")

@@ -51,7 +51,7 @@ class ForwardVectors:
     """Forward vectors (m, P, n) for m strings, P partial permutations and n states.
 
     count: the number of strings.
-    most: the largest number of partial permutations, for buffers.
+    most: the largest P that will occur; it determines the size of buffers.
     """
 
     def __init__(self, model: Automaton, count: int, most: int) -> None:
@@ -272,8 +272,9 @@ MOST = 2**29
 def log_joint(model: Automaton, strings: Strings) -> np.ndarray:
     """Return the natural logarithm of p' for each prefix and next symbol, (S, L + 1, k + 1).
 
-    Here p' is the joint probability of the prefix and the symbol. The last column is for the end of
-    the string. Entries after the end are nan. The automaton has to be probabilistic.
+    Here p' is the mean over all renamings of the joint probability of the prefix and the symbol.
+    The last column is for the end of the string. Entries after the end are nan. The automaton has
+    to be probabilistic.
     """
     k = len(model.symbols)
     ahead = step_weights(model)  # (n, k + 1)
@@ -297,7 +298,11 @@ def log_joint(model: Automaton, strings: Strings) -> np.ndarray:
 
 
 def log_complete(model: Automaton, strings: Strings) -> np.ndarray:
-    """Return the natural logarithm of p' for each string, (S,), for a probabilistic automaton."""
+    """Return the natural logarithm of p' for each of S strings, (S,).
+
+    Here p' is the mean probability of the string over all renamings of symbols. The automaton has
+    to be probabilistic.
+    """
     found = np.empty(len(strings))
     delicate = _out_of_range(model, strings)
     _, read, first = canonical(strings, len(model.symbols))
@@ -320,7 +325,8 @@ def log_complete(model: Automaton, strings: Strings) -> np.ndarray:
 def log_joint_by_enumeration(model: Automaton, strings: Strings) -> np.ndarray:
     """Return the same as `log_joint`, computed as the sum over all k! permutations.
 
-    It is slower. It serves tests, and strings with weights too small for `log_joint`.
+    This function is slower than `log_joint`. It is used in tests, and for strings whose weights
+    would underflow in `log_joint`.
     """
     k = len(model.symbols)
     found = np.full((len(strings), strings.ids.shape[1] + 1, k + 1), -np.inf)
@@ -396,9 +402,9 @@ def _numbers(model: Automaton, kind: type[ForwardStates | ForwardVectors], ways:
 def _all_prefixes(
     model: Automaton, lengths: np.ndarray, ids: np.ndarray, first: np.ndarray, delicate: np.ndarray
 ) -> Iterator[_Prefixes]:
-    """Yield each prefix of each string once, many at a time; the next yield overwrites the arrays.
+    """Yield all prefixes of S strings in groups. The next group overwrites the arrays of a group.
 
-    ids, first: the last two results of `canonical`.
+    ids, first: renumbered strings (S, L) and first positions of symbols (S, k), of `canonical`.
     delicate: (S,) bool; set to True, in place, for strings whose vectors may underflow.
     """
     k = len(model.symbols)
@@ -413,7 +419,7 @@ def _all_prefixes(
         rows, pending = pending[-size:], pending[:-size]
         vectors = kind(model, len(rows), most)
         scale = np.zeros((len(rows), 1))
-        taken = 0  # steps since the last rescaling
+        taken = 0  # symbols read since the last rescaling
         for seen in range(k + 1):
             begin = first[rows, seen - 1] + 1 if seen else np.zeros(len(rows), dtype=np.int64)
             finish = first[rows, seen] if seen < k else lengths[rows]

@@ -25,11 +25,12 @@ from logicgen.automata.sums import normalise, normalise_with_log, useful
 # of the string are computed again with logarithms.
 LEAST = 1e-140
 
-# The symbols between two rescalings multiply weights at least by DRIFT and at most by 1 / DRIFT.
-# The product LEAST * DRIFT * LEAST does not underflow.
+# Forward vectors are rescaled after a number of symbols (`steps_in_range`). Between two rescalings,
+# the symbols multiply a weight by a factor from DRIFT to 1 / DRIFT. So a weight of at least LEAST
+# stays above LEAST * DRIFT. The product with a final weight of at least LEAST does not underflow.
 DRIFT = 1e-20
 
-# VECTORS: the largest count of numbers in the forward vectors of strings that are read together.
+# VECTORS: strings are read in groups. The forward vectors of a group have at most VECTORS numbers.
 # BLOCK: the largest number of terms of a sum that is computed with logarithms.
 VECTORS = 20_000_000
 BLOCK = 4_000_000

@@ -69,7 +69,7 @@ class EncoderDecoder(Model):
 
     Attributes:
         alphabet: number of symbols in the training data.
-        region: ranges of the training problems.
+        region: the ranges of the number of symbols and of the length of the training problems.
     """
 
     noun = "an encoder-decoder"
@@ -237,8 +237,8 @@ class EncoderDecoder(Model):
             fixed = len(self.vocabulary)
             symbol = first_occurrence(batch.problems, fixed, self.training_symbols).symbol
             columns = torch.arange(fixed, device=right.device).expand(len(right), -1)
-            # The network reads canonical (new) ids instead of the batch's (old) ids.
-            # (problems, tokens), the old id of each new id
+            # The network reads canonical (new) ids instead of the batch's (old) ids. `columns`,
+            # (problems, tokens), contains the old id of each new id.
             columns = torch.cat([columns, symbol + fixed], dim=1)
             right = right.gather(2, columns[:, None].expand(-1, right.shape[1], -1))
         batch, logits = self._logits(batch, generator)
@@ -299,8 +299,9 @@ class EncoderDecoder(Model):
             *("position_range", "shared_positions"),
         )
         check_same_keys(trained.network, self.network, keys, name)
-        # The scale of the loss AdaCos depends on the number of rows. So the scale starts anew.
-        # A model that learns from verdicts keeps the scale, because its first step is to answer.
+        # The scale of the loss AdaCos depends on the number of rows, so the trained scale is not
+        # copied. But a model that learns from verdicts needs the trained scale, because it samples
+        # answers before its first training step.
         without = () if self.recipe.learns == "accepted" else ("loss.scale",)
         load_start(self, self._start_weights(trained, name), name, without)
 
@@ -341,9 +342,9 @@ class EncoderDecoder(Model):
         return self.recipe.canonical
 
     def predict(self, request: Request) -> list[list[Answer]]:
-        """Return at most `decoding.answers` answers to each problem.
+        """Return at most `request.decoding.answers` answers to each problem of the request.
 
-        A beam search sorts its answers by score. Sampled answers are in the order of drawing.
+        Answers of a beam search are sorted by score. Sampled answers are in the order of drawing.
         """
         problems, symbols, ensemble = request.problems, request.symbols, request.ensemble
         self._check_ensemble(ensemble)
@@ -357,8 +358,8 @@ class EncoderDecoder(Model):
         naming = first_occurrence(self._padded(problems, symbols), len(self.vocabulary), symbols)
         numbers, names = naming.number.tolist(), naming.symbol.tolist()
         renamed = [tuple(self._renamed(p, n)) for p, n in zip(problems, numbers, strict=True)]
-        # Renamings of a problem are decoded once. Rounding depends on the other problems of a
-        # batch, so it could otherwise make their answers differ.
+        # Decode problems that are equal after renaming only once, so that their answers are equal.
+        # Rounding errors depend on the batch, so separate decoding could give different answers.
         different = list(dict.fromkeys(renamed))
         answers = self._decoded(replace(request, problems=different), matrices)
         found = dict(zip(different, answers, strict=True))
@@ -374,7 +375,7 @@ class EncoderDecoder(Model):
     def check(self, symbols: int, ensemble: int = 1) -> None:
         """Raise LogicgenError if the embedding has too few rows for this number of symbols.
 
-        Raises it also for an ensemble if the embedding has no random rows.
+        Also raise LogicgenError if `ensemble` is above 1 and the embedding has no random rows.
         """
         self._check_ensemble(ensemble)
         self.inference_matrix(symbols, 0)

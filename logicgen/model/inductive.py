@@ -74,7 +74,10 @@ class InductiveStarts(nn.Module):
         return LogWeights(*(each[self.best][None] for each in self.network.weights()))
 
     def grammar(self) -> Grammar:
-        """Return the grammar of the best start. Raises LogicgenError if it has perceptrons."""
+        """Return the grammar of the copy with the least loss.
+
+        Raises LogicgenError if the network has perceptrons between its layers.
+        """
         if not self.network.exact:
             raise LogicgenError(
                 "this model has perceptrons between its layers, so that its weights are no"
@@ -116,8 +119,8 @@ class InductiveStarts(nn.Module):
     def loss(self, tokens: Tensor) -> Tensor:
         """Return the mean cross-entropy per word, in nats.
 
-        In training, return the mean over all starts. In evaluation, return the loss of the best
-        start.
+        A start is a copy of the network with its own random initial weights. In training, return
+        the mean over all starts. In evaluation, return the loss of the best start.
 
         tokens: (B, P + 1), B sentences of `<start>` and P words.
         """
@@ -184,10 +187,11 @@ class InductiveModel(LanguageModel):
 
 
 def ambiguity(weights: LogWeights) -> Tensor:
-    """Return the conditional entropy of the unit that emits a word, given the word.
+    """Return the conditional entropy, given a word, of the unit (hidden state) that emits the word.
 
-    The result is in nats, (S,) for S students, a mean over layers. The entropy is 0 if no two units
-    of a layer emit the same word. Units that are never on do not count.
+    The result has one entropy in nats for each of S independent networks, (S,): the mean over the
+    layers of the network. It is 0 if no two units of a layer emit the same word. Units that no
+    sentence of the grammar uses contribute 0.
     """
     reach, found = weights.start.exp(), []
     for layer in range(weights.tokens.shape[1]):
@@ -206,7 +210,7 @@ def _surprise(probabilities: Tensor) -> Tensor:
 
 
 def as_grammar(weights: LogWeights, student: int, words: tuple[str, ...]) -> Grammar:
-    """Convert the weights of one network to a grammar."""
+    """Convert the weights of network number `student` to a grammar."""
     start, tokens, below = (each[student].detach().double().exp().cpu().numpy() for each in weights)
     return named(
         Grammar(
@@ -225,8 +229,8 @@ def as_grammar(weights: LogWeights, student: int, words: tuple[str, ...]) -> Gra
 def named(grammar: Grammar) -> Grammar:
     """Name each unit of a grammar after the word that it emits with probability 1/2 or more.
 
-    Other units, and units that are never on, keep their names. If several units emit the same word,
-    later units get a number.
+    Other units, and units that (almost) no sentence uses, keep their names. If several units of a
+    layer emit the same word, later units get a number after the word, such as `word~2`.
     """
     units = []
     for layer, names in enumerate(grammar.units):

@@ -49,7 +49,8 @@ class NetworkTable(Table):
         takes_plugins: whether plugins of the group `logicgen.embeddings` are methods, too. A plugin
             is an embedding class, and its attribute `Table` is the class of `[embedding]`.
         counted: whether the model counts the data, instead of training in steps.
-        reads_sequences: whether it is trained on sequences of tokens, not on problems and answers.
+        reads_sequences: whether the model is trained on sequences of tokens, not on problems and
+            answers.
     """
 
     embeddings: ClassVar[Mapping[str, type[EmbeddingTable]]] = {}
@@ -229,7 +230,8 @@ class SymbolInvariantTable(EncoderDecoderTable):
         aggregated_attention: whether streams attend to the fused view of all streams.
         decoder_aggregated_attention: whether the decoder's streams attend to the fused view; as
             `aggregated_attention` if not given.
-        cross_attention: whether the decoder reads the problem's streams or its fused view.
+        cross_attention: `streams` if the decoder reads the problem's streams, or `aggregated` if it
+            reads the fused view of these streams.
         reserved: number of streams for symbols that the problem lacks.
         chunk: number of streams computed at a time; all if not given.
     """
@@ -380,9 +382,10 @@ class NGramTable(NetworkTable):
 
 
 class TextNGramTable(NetworkTable):
-    """Smoothed counts of n-grams of `order` tokens in the text that is read (`model/ngrams.py`).
+    """A model that counts n-grams of `order` tokens only in the text that it predicts.
 
-    The recipe has no other tables.
+    The model predicts each token from smoothed counts in the earlier tokens of the same text
+    (`model/ngrams.py`). The recipe has no other tables.
 
     Attributes:
         smoothing: `fitted`, which has parameters that are fitted to the training texts, or `ppm`,

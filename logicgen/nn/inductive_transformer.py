@@ -72,8 +72,9 @@ def open_to_closed(u: Tensor) -> Tensor:
 def bernoulli_to_categorical(on: Tensor) -> Tensor:
     """Convert a message about Z Bernoulli variables to a message about one categorical variable.
 
-    Equation 1 of the paper. Only Z of the 2^Z states are possible: unit i is on and all other units
-    are off. Units that are off have weight 1, so no number changes (appendix B.4).
+    This is equation 1 of the paper. Only Z of the 2^Z joint states are possible: unit i is on and
+    all other units are off. A unit that is off has the weight 1. So both messages contain the same
+    Z numbers, and the function returns its argument (appendix B.4).
     """
     return on
 
@@ -81,7 +82,8 @@ def bernoulli_to_categorical(on: Tensor) -> Tensor:
 def categorical_to_bernoulli(category: Tensor) -> Tensor:
     """Convert a message about one categorical variable to a message about Z Bernoulli variables.
 
-    This is p(u | v_Categorical) of the paper. No number changes.
+    This is p(u | v_Categorical) of the paper. Both messages contain the same Z numbers, so the
+    function returns its argument (see `bernoulli_to_categorical`).
     """
     return category
 
@@ -132,17 +134,19 @@ def attended(below: Tensor, y: Tensor) -> Tensor:
 
 
 def both(x: Tensor, y: Tensor) -> Tensor:
-    """Return the encoder's message about the unit z' from the messages about x and y, (..., Z).
+    """Return the encoder's message about z' of a layer, from its messages about x and y, (..., Z).
 
-    The unit z' is on if x and y are on. (Factor AND, equation 3 of the paper.)
+    All three variables of a layer are equal, so the log weights of each unit are added. (Factor
+    AND, equation 3 of the paper.)
     """
     return x + y
 
 
 def each(z: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the decoder's message to x, from z' and y, and its message to y, from z' and x.
+    """Return the decoder's messages about x and about y of a layer, (..., Z) each.
 
-    (Factor AND, equation 3 of the paper.)
+    The message about x combines the messages about z' and y. The message about y combines the
+    messages about z' and x. (Factor AND, equation 3 of the paper.)
 
     z: the decoder's message about z'. x, y: the encoder's messages of the same layer.
     """
@@ -165,9 +169,11 @@ def log_sum(messages: Tensor, dim: int) -> Tensor:
 class LogWeights(NamedTuple):
     """The weights of models: logarithms of probabilities."""
 
-    start: Tensor  # (models, units), that a unit of the first layer is on
-    tokens: Tensor  # (models, layers, words, units), W_{t,x}: that unit x emits word t.
-    # W_{v,y}, that unit y switches on unit v below: (models, layers - 1, units below, units)
+    start: Tensor  # (models, units), the probability that a unit of the first layer is on
+    # (models, layers, words, units), the probability W_{t,x} that unit x emits word t
+    tokens: Tensor
+    # (models, layers - 1, units below, units), the probability W_{v,y} that unit y switches on unit
+    # v of the layer below
     below: Tensor
 
 
@@ -177,18 +183,18 @@ class Beliefs(NamedTuple):
     A sentence has one word for each layer.
     """
 
-    log_probability: Tensor  # (models, sentences), of the given words
-    units: Tensor  # (models, sentences, layers, units), that a unit is on
-    # (models, sentences, layers - 1, units below, units), that a unit switches on a unit below
+    log_probability: Tensor  # (models, sentences), the log-probability of the known words
+    units: Tensor  # (models, sentences, layers, units): a unit is on
+    # (models, sentences, layers - 1, units below, units): a unit switches on a unit below
     connections: Tensor
-    words: Tensor  # (models, sentences, layers, words), that a word is at a position
+    words: Tensor  # (models, sentences, layers, words): a word is at the position of a layer
 
 
 class Perceptron(nn.Module):
     """A residual perceptron, x + MLP(norm(x)), for messages between layers.
 
-    It replaces the factors between pi_Z and AND. Its last weights are initially 0, so that it
-    starts as the identity.
+    The perceptron replaces the factors between pi_Z and AND. Its last weight matrix is initially 0,
+    so that an untrained perceptron returns its input.
     """
 
     def __init__(self, students: int, width: int, hidden: int) -> None:

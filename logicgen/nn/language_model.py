@@ -43,11 +43,14 @@ class CausalLayer(EncoderLayer):
     def remember(
         self, x: Tensor, memory: Memory, layer: int, mask: Tensor | None, rotation: Rotation | None
     ) -> Tensor:
-        """Return the features of inputs x, (B, T, width) each; add x to the memory."""
+        """Return the features of inputs x, both (B, T, width).
+
+        Add the keys and values of x to the memory.
+        """
         y = self.norm_attention(x)
         new = self.attention.keys_values(y, rotation)
         past = memory.remember(memory.answers, layer, new)
-        causal = past is new  # for one further token, all keys are visible
+        causal = past is new  # a single new token may attend to all keys
         x = self.add(x, self.attention(y, past, rotation, mask, causal))
         return self.finish(x)  # (sequences, tokens, width)
 
@@ -134,11 +137,9 @@ class CausalTransformer(nn.Module):
 
 @dataclass
 class State:
-    """The hidden state of a recurrent network, (layers, texts, width).
+    """The memory of a recurrent network that reads texts in parts."""
 
-    It is None before the first token.
-    """
-
+    # (layers, texts, width), the activations after the last token; None before the first token
     hidden: Tensor | None = None
 
     def keep(self, texts: Tensor) -> None:
@@ -157,7 +158,7 @@ class Elman(nn.Module):
         self.norm = nn.LayerNorm(width)
 
     def begin(self, sequences: int) -> State:
-        """Return an empty state, for reading texts in parts."""
+        """Return the state before the first token, for reading texts in parts."""
         return State()
 
     def forward(self, x: Tensor, memory: State | None = None) -> Tensor:
@@ -171,12 +172,9 @@ class Elman(nn.Module):
 
 @dataclass
 class Window:
-    """The inputs of the last n - 2 tokens that a neural n-gram model has read.
+    """The memory of a neural n-gram model that reads texts in parts."""
 
-    Their shape is (texts, n - 2, width).
-    """
-
-    inputs: Tensor
+    inputs: Tensor  # (texts, n - 2, width), the network's inputs of the last n - 2 tokens
 
     def keep(self, texts: Tensor) -> None:
         """Keep the texts with these numbers, which may repeat, and drop all other texts."""

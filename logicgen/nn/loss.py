@@ -62,21 +62,21 @@ class AdaCos(nn.Module):
         s_t = log(B_t) / cos(min(pi/4, median_i theta_i))
 
     Here s_t is the scale after step t, and theta_i is the angle between the features of target i
-    and its row. The scale is clipped. It is a buffer: it is saved with the model, and changes only
-    in training.
+    and its row. The scale is clipped to the range from `least` to 100. The scale is a buffer: it is
+    saved with the model, and changes only in training.
 
     never: ids of rows that are never targets, such as padding. They are excluded from the softmax,
         from the sum B_t and from C, as in the code of Işık, Cinbiş, Aydın Göl.
-    several_devices: whether several processes train the model, each on a part of the batch. All
-        then share one scale. This requires a process group.
-    least: lower bound of the scale. With few rows the scale may settle near 3, at which a learned
-        token has a probability near one half.
+    several_devices: whether several processes train the model, each on a part of the batch. Then
+        all processes have the same scale. This requires a process group of PyTorch.
+    least: lower bound of the scale. With few rows the scale may settle near 3. Then even a target
+        with cosine 1 has a probability near one half.
     """
 
     scale: Tensor
 
-    # The formulas give values near 0 for very few rows (log 1 = 0), but below 1 the softmax is
-    # nearly flat.
+    # For very few rows, the formulas give a scale near 0 (log 1 = 0). But with a scale below 1, the
+    # softmax is nearly uniform.
     lowest, highest = 1.0, 100.0
 
     several_devices = False
@@ -91,7 +91,10 @@ class AdaCos(nn.Module):
         self.cross_entropy = CrossEntropy(pad)
 
     def log_probabilities(self, cosines: Tensor, targets: Tensor) -> Tensor:
-        """Return the log-probability of each target (B, T), 0 for padding. Keep the scale."""
+        """Return the log-probability of each target (B, T), 0 for padding.
+
+        The cosines are multiplied by the present scale, which does not change, even in training.
+        """
         scaled = self.scale.clone() * self._possible(cosines)
         return self.cross_entropy.log_probabilities(scaled, targets)
 

@@ -147,7 +147,7 @@ METHODS = "learned", "lexinvariant", "lexinvariant-names", "partial-rows", "part
 class TokenRows(nn.Module):
     """The embedding of a language model, which makes rows (of norm about 1) for `tokens` tokens.
 
-    share: probability p of partial methods.
+    share: the probability with which `partial-rows` and `partial-names` choose each token.
     whole: share of the training sequences in which `lexinvariant-names` gives names to all tokens.
         In the other sequences each token gets a name with a probability that is drawn uniformly
         from 0 to 1 for the sequence.
@@ -221,7 +221,12 @@ class TokenRows(nn.Module):
         return rows if self.first is None else rows.after(self.first.fixed)
 
     def _count(self, tokens: int | None) -> int:
-        """Return the number of tokens after the first `fixed` tokens. Raises LogicgenError."""
+        """Return the number of tokens without the first `fixed` tokens.
+
+        tokens: the number of all tokens. None means the number given to the constructor.
+
+        Raises LogicgenError if rows are trained and `tokens` differs from the constructor's number.
+        """
         count = self.tokens if tokens is None else tokens - self.fixed
         if self.trained is not None and count != self.tokens:
             raise LogicgenError(
@@ -274,7 +279,10 @@ class TokenRows(nn.Module):
         return Rows(matrix, dealt.to(matrix.device, non_blocking=True))
 
     def _partial(self, trained: Tensor, sequences: int, generator: torch.Generator | None) -> Rows:
-        """Return trained rows (V, width), in which random rows replace the chosen rows."""
+        """Return trained rows (V, width), but random rows for randomly chosen tokens.
+
+        Each token is chosen with probability `share`.
+        """
         assert self.drawn is not None
         own, device = self._own(sequences, self.tokens), trained.device
         draws = sequences if own else 1
@@ -293,7 +301,7 @@ class TokenRows(nn.Module):
         return Rows(matrix, of.to(device, non_blocking=True))
 
     def _own(self, sequences: int, tokens: int) -> bool:
-        """Return whether rows are drawn separately for each sequence."""
+        """Return whether random rows are drawn separately for each sequence of the batch."""
         return sequences * tokens * self.width <= _ROWS_OF_THEIR_OWN
 
 
@@ -331,7 +339,9 @@ class SequenceRows(Embedding):
     def matrix(
         self, symbols: int, generator: torch.Generator | None = None, sequences: int | None = None
     ) -> Tensor:
-        """Return all rows; see `Embedding.matrix`. Without `sequences`, inference is assumed.
+        """Return the rows of all tokens (see `Embedding.matrix`).
+
+        If `sequences` is None, return rows for inference. Otherwise return rows for training.
 
         Raises LogicgenError for more symbols than trained rows.
         """
@@ -345,7 +355,10 @@ class SequenceRows(Embedding):
 
 
 def _generator(seed: int) -> torch.Generator:
-    """Return a generator seeded with all bits of `seed`: `manual_seed` uses only the lowest 32."""
+    """Return a random generator seeded with all bits of `seed`.
+
+    `manual_seed` alone uses only the lowest 32 bits.
+    """
     high, low = divmod(seed, 1 << 32)
     if high:
         low ^= int(np.random.SeedSequence(high).generate_state(1)[0])

@@ -61,7 +61,7 @@ def explanations(
 def _packed(item: Item, result: Finding | Failure) -> Explained:
     """Return the answer of an item as text, and its explanation as JSON data for a page.
 
-    The explanation is None if the problem is damaged.
+    The explanation is None if the problem cannot be read because the file is damaged.
     """
     if isinstance(result, Failure):
         wrong = item.verdict is not None and not item.verdict.is_right
@@ -179,11 +179,12 @@ def cell_map(
 ) -> dict[str, Any]:
     """Return the description of a heat map for the scripts of a page.
 
-    kind: the meaning of the values.
+    kind: the meaning of the values: "count", "share" or "difference".
     cells: lists [symbols, first length, value, text of the tooltip].
     step: number of lengths in a cell.
-    trained: ranges of symbols and lengths of the training region.
-    said: further entries, such as `also`: filters that a click on a cell adds.
+    trained: the training region, as its range of symbols and its range of lengths.
+    said: further entries for the scripts. The entry `also` contains filters. If the reader clicks
+        on a cell, these filters are added to the filters for the cell.
     """
     fixed = {"title": title, "kind": kind, "cells": cells, "trained": trained, "step": step}
     return fixed | said
@@ -205,8 +206,9 @@ def page_data(
     tasks: the result of `task_facts` for each name of a task.
     total: number of all examples.
     sampled: text that describes the choice of rows, if `rows` has fewer than `total` examples.
-    said: further entries: `problem`, the name of the first column; `called`, its label; `noun`, the
-        name of a row.
+    said: further entries for the scripts of the page. `problem` is the key in `rows` of the text of
+        each example. `called` is the label of this text on the page ("problem" by default). `noun`
+        is the word on the page for a row ("example" by default).
     """
     fixed = {"tasks": tasks, "maps": list(maps), "columns": columns, "rows": rows}
     said = {"answers": answers, "problem": "problem"} | said

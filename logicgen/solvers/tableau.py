@@ -79,13 +79,17 @@ class Unfolding:
         self._loop = loop
         self._clauses: list[list[int]] = []
         self._last = len(graph.symbols)  # symbol number i is variable i + 1
-        self._literal: dict[int, int] = {}
-        self._pending: list[int] = []
-        self._element: dict[int, int] = {}  # edge -> the number of its bit in sets of formulas
-        self._asked: list[int] = []  # by number of the bit: the variable "must hold next"
-        self._now: list[int] = []  # by number of the bit: the literal "holds now"
-        self._next: dict[int, int] = {}  # edge -> the atom "the edge must hold next"
-        # atom -> the formulas that must hold next, and the untils that it postpones, as bits
+        # An edge of the graph stands for a formula. A set of formulas is an int: bit i is 1 if the
+        # formula with the number i is in the set.
+        self._literal: dict[int, int] = {}  # edge -> the SAT literal "the formula holds now"
+        self._pending: list[int] = []  # edges whose clauses are still missing
+        self._element: dict[int, int] = {}  # edge -> the number of the formula
+        self._asked: list[int] = []  # number of a formula -> the SAT variable "it must hold next"
+        self._now: list[int] = []  # number of a formula -> the SAT literal "it holds now"
+        # edge -> its atom: the SAT variable whose truth requires the formula in the next state
+        self._next: dict[int, int] = {}
+        # atom -> the set of formulas that it requires in the next state, and the set of untils that
+        # it postpones
         self.atoms: dict[int, tuple[int, int]] = {}
         self._untils = 0
         self._at = [self._new() for _ in positions]
@@ -127,9 +131,9 @@ class Unfolding:
         return literal
 
     def _unfold(self, edge: int) -> None:
-        """Add clauses by which an edge holds now if its literal is true.
+        """Add clauses that make the formula of an edge hold now if the literal of the edge is true.
 
-        No clause requires the converse, because no other clause negates this literal.
+        The converse needs no clauses, because no other clause contains the negated literal.
         """
         graph, clauses, holds = self._graph, self._clauses, self._now_literal
         node, negated = edge >> 1, edge & 1
@@ -160,7 +164,7 @@ class Unfolding:
         return atom
 
     def _elements(self, edge: int) -> int:
-        """Return the conjuncts of an edge's formula, as bits of a set of formulas."""
+        """Split the formula of an edge into conjuncts, and return them as a set (bits)."""
         graph = self._graph
         found = 0
         todo = [edge]
@@ -224,7 +228,11 @@ class Unfolding:
             engine.add_clause([-here, *(-atom for atom in chosen)])
 
     def exclude(self, state: State) -> None:
-        """Exclude steps to this state, and to states at its position with more formulas."""
+        """Exclude all steps to this state from the results of `steps`.
+
+        Also exclude steps to states at the same position that contain all formulas of this state.
+        If this state accepts no word, these states accept no word either.
+        """
         position, formulas = state
         asked = [-self._asked[number] for number in _members(formulas)]
         for before in {position - 1, self._count - 1}:
@@ -309,8 +317,9 @@ class Tableau(Unfolding):
         visits: dict[State, _Visit] = {}
         dead: set[State] = set()
         open_states: list[State] = []  # visited states that are not dead.
-        # By component of open states: the number of its first state, and the untils met by steps
-        # inside it and by the step that enters it.
+        # Three numbers for each component of open states. The first is the number of its first
+        # state. The second is the untils that some step inside it does not postpone, as bits. The
+        # third is the untils that the step into it does not postpone, as bits.
         roots: list[list[int]] = []
         path: list[tuple[State, Iterator[Step]]] = []
 
@@ -360,7 +369,10 @@ class Tableau(Unfolding):
             self.exclude(closed)
 
     def _urgent_first(self, order: list[int], postponed: int) -> list[int]:
-        """Move atoms that postpone the given untils to the front, so that steps avoid them."""
+        """Move atoms that postpone the given untils to the front of the order.
+
+        `steps` then tries first to make these atoms false.
+        """
         late = [atom for atom in order if self.atoms[atom][1] & postponed]
         return late + [atom for atom in order if not self.atoms[atom][1] & postponed]
 

@@ -36,15 +36,15 @@ class Token:
 
 @dataclass(frozen=True)
 class Production:
-    """One alternative of a rule: its tokens and rules in order, and the name of its meaning."""
+    """One alternative of a rule of a grammar."""
 
-    rule: str
-    meaning: str | None
-    parts: tuple[Token | str, ...]
+    rule: str  # the name of the rule
+    meaning: str | None  # the name after the arrow, such as `and` in `-> and`; None without arrow
+    parts: tuple[Token | str, ...]  # tokens and names of rules, in order
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """Return the names of rules among the parts."""
+        """Return the names of the rules that occur in the alternative, in order."""
         return tuple(part for part in self.parts if isinstance(part, str))
 
 
@@ -77,7 +77,10 @@ class Language:
         self._terminals = {terminal.name: terminal for terminal in self._lark.terminals}
 
     def read(self, text: str, notation: str = "infix") -> Any:
-        """Return the value of `text`. Raises FormatError with line and column."""
+        """Parse `text` and return the value that `build` returns for it.
+
+        Raises FormatError, with line and column, if the text is not in the language.
+        """
         try:
             return self._lark.parse(text, start=notation)
         except lark.exceptions.UnexpectedInput as error:
@@ -159,8 +162,8 @@ class Language:
 def read_either(read: Callable[[str, str], Value], text: str) -> Value:
     """Read a text in infix or prefix notation with `read(text, notation)`.
 
-    No text is valid in both. If it is valid in neither, raise the FormatError of the notation in
-    which a longer part of the text could be read.
+    No text is valid in both notations. If the text is valid in neither notation, raise the
+    FormatError of the notation in which a longer part of the text could be read.
     """
     try:
         return read(text, "infix")
@@ -180,7 +183,8 @@ def _meaning(alias: str) -> str:
 class _Builder(lark.Transformer[Any, Any]):
     """A Lark transformer that builds values instead of a tree.
 
-    Lark looks up a method by the name of each alternative. This class has every such method.
+    For each alternative, Lark calls the transformer's method with the name of the alternative.
+    `__getattr__` makes these methods.
     """
 
     def __init__(self, build: Build) -> None:
