@@ -282,9 +282,10 @@ def check_options(allowed: Collection[str], why: str) -> None:
 
 
 def check_no_replies(run: Path) -> None:
-    """Raise LogicgenError if `run` is a missing file of replies, or if an option needs such a file.
+    """Raise LogicgenError if `run`, which is not an existing file, cannot be evaluated as a model.
 
-    A file of replies contains answers of another model.
+    This is so if `run` names a file of replies (answers of another model), which is missing, or if
+    an option is given that only applies to a file of replies.
     """
     if run.suffix in SUFFIXES and not exists(run):
         raise LogicgenError(f"{run}: no such file of replies")

@@ -178,7 +178,8 @@ class Dataset(DataFolder[DataRecipe]):
         super().__init__(folder)
         self.region: Region = self.recipe.region
         self._checked: set[str] = set()  # files with a verified checksum
-        self._last: tuple[str, pa.Table] | None = None  # name and rows of the last split
+        # Name and rows of the split that `table` read last
+        self._last: tuple[str, pa.Table] | None = None
 
     @staticmethod
     def files(description: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -109,11 +109,11 @@ class PaddedStreams:
         return vectors if vectors is None or vectors.dim() == 2 else vectors[:, None]
 
     def pack(self, rows: Tensor) -> Tensor:
-        """Return the row numbers (R, N, T) unchanged. `PackedStreams` removes padding here."""
+        """Return the row numbers (R, N, T) unchanged; `PackedStreams.pack` removes padding."""
         return rows
 
     def pad(self, x: Tensor) -> Tensor:
-        """Return the features (R, N, T, width) unchanged. `PackedStreams` adds padding here."""
+        """Return the features (R, N, T, width) unchanged; `PackedStreams.pad` adds padding."""
         return x
 
     def each(self, function: Callable[..., Tensor], x: Tensor, *others: Tensor) -> Tensor:
@@ -153,7 +153,7 @@ class PaddedStreams:
     def problem_mask(self, mask: Tensor, of_view: bool) -> Tensor:
         """Return the mask of problem tokens (B, 1, 1, S) unchanged.
 
-        `PackedStreams` repeats it for each stream here.
+        The method of `PackedStreams` repeats the mask for each stream, unless `of_view` is true.
         """
         return mask
 

@@ -12,8 +12,8 @@ an item starts when a worker begins with it.
 
 A thread of the pool sends chunks of items to workers and collects results. Therefore any thread can
 submit items and wait for the futures, and a coroutine can await them with `asyncio.wrap_future`.
-Workers do not import the caller's script (`helper.py`). So a pool also works in a notebook, and in
-a script without a `__main__` guard.
+`helper.py` starts workers without importing the caller's script. So a pool also works in a
+notebook, and in a script without a `__main__` guard.
 """
 
 from __future__ import annotations

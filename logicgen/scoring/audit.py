@@ -35,7 +35,7 @@ from logicgen.tasks.task import Task
 
 @dataclass(frozen=True)
 class Fault:
-    """A completion, its problem, the reward that the function returned, and why that is wrong."""
+    """A completion, its problem, the reward of the audited function, and why that is wrong."""
 
     problem: str
     completion: str

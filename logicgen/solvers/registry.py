@@ -122,7 +122,8 @@ class SeparateSolver(Solver):
         if text is None:
             return Solution(status, reason=reason)
         try:
-            # A text in prefix notation cannot contain anything but a value of the language.
+            # The process of the plugin sends text, not objects. Reading the text gives a witness
+            # of this logic or raises LogicgenError.
             witness = WITNESS[self.logic].read_prefix(text)
             if strangers := set(witness.symbols) - set(problem.symbols):
                 raise LogicgenError(f"{min(strangers)} is not a symbol of the problem")

@@ -23,9 +23,10 @@ class TruthTableSolver(Solver):
     """A solver of propositional formulas by truth tables.
 
     Its witness is defined as follows. Take the first total model in lexicographic order: symbols in
-    order of first occurrence, true before false. Then drop literals, last one first, if the formula
-    is true for all values of the symbols without a literal. The result is a prime implicant: no
-    further literal can be dropped. All solvers that follow this definition give the same witness.
+    order of first occurrence, true before false. Then drop each literal, last one first, if the
+    formula is then still true for all values of the symbols without a literal. The result is a
+    prime implicant: no further literal can be dropped. All solvers that follow this
+    definition give the same witness.
     """
 
     name: ClassVar[str] = "truth-table"

@@ -58,9 +58,9 @@ class LookupProblem:
 class LookupSettings(DeterminedSettings):
     """Keys of `[problem]`."""
 
-    # The most different keys in a problem; if not given, only the number of symbols limits them
+    # Largest number of different keys in a problem; if not given, only the symbols limit it
     keys: Positive | None = None
-    # The most different values in a problem; if not given, only the number of symbols limits them
+    # Largest number of different values in a problem; if not given, only the symbols limit it
     values: Positive | None = None
     overlap: bool = False  # whether a symbol may be a key and a value in one problem
     repeat: bool = True  # whether a key may be shown several times, with the same value each time

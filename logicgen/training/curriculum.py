@@ -34,7 +34,10 @@ PRIOR = 10.0
 
 
 class Kind(NamedTuple):
-    """A kind of problems. Ranges of lengths and of operators are numbered from 0."""
+    """A kind of problems: its number of symbols, and the numbers (from 0) of two ranges.
+
+    One is a range of lengths, the other one a range of how many hard operators occur.
+    """
 
     symbols: int
     lengths: int

@@ -171,7 +171,7 @@ def together(
             raise _explained(error, helpers) from error
         left.set()
         distributed.destroy_process_group()  # other processes may wait for this connection
-        _lost(helpers, 60)  # the status of helpers does not matter: training has ended
+        _lost(helpers, 60)  # waits for their end; their status is not needed any more
     finally:
         left.set()
         _end(helpers)
