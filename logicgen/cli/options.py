@@ -284,7 +284,7 @@ def check_options(allowed: Collection[str], why: str) -> None:
 def check_no_replies(run: Path) -> None:
     """Raise LogicgenError if `run`, which is not an existing file, cannot be evaluated as a model.
 
-    This is so if `run` names a file of replies (answers of another model), which is missing, or if
+    This is so if `run` names a missing file of replies (answers of another model). It is also so if
     an option is given that only applies to a file of replies.
     """
     if run.suffix in SUFFIXES and not exists(run):
