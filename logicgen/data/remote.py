@@ -189,7 +189,9 @@ class Upload:
                 os.replace(self.local, copy)
 
     def _send(self, name: str, digest: str) -> None:
-        self._sent.setdefault(name, "")  # an interrupted upload may be complete
+        # Recorded before the upload. After an interruption the file may be in the store or not, so
+        # `finish` sends it again or removes it.
+        self._sent.setdefault(name, "")
         self.store.put(self.local / name, name)
         self._sent[name] = digest
         with self._record.open("a", encoding="utf-8") as file:

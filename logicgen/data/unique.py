@@ -171,7 +171,7 @@ class Found(NamedTuple):
     place: int
     attempt: int
     cell: int
-    given_up: int  # number of problems that a solver gave up, counted with this example
+    given_up: int  # number of problems that a solver gave up before it solved this one
     example: Example | None  # None: the place stays empty
 
 

@@ -1,10 +1,10 @@
 """A map of where students find their teacher, by size of the grammar and number of sentences.
 
-Teachers are random grammars (`productions/grammar.py`). In the first kind, only one unit of each
-layer may emit a word. In the second kind, any unit may emit any word. A student is a grammar of the
-same size that learns sentences of its teacher. For teachers of the first kind, students are trained
-with and without `crispness`, a term of the loss that prefers grammars in which each word determines
-its unit. Instead of a sample, students may also learn all sentences with their exact probabilities.
+Teachers are random grammars (`productions/grammar.py`). In the first kind, each word has one unit
+in each layer, and no other unit may emit the word. In the second kind, any unit may emit any word.
+A student is a grammar of the same size that learns sentences of its teacher. For teachers of the
+first kind, students are trained with and without `crispness`, a term of the loss that prefers
+grammars in which each word determines its unit. Instead of a sample, students may also learn all sentences with their exact probabilities.
 A student may miss the weights of the teacher and still find its class: all grammars with the same
 probabilities of sentences.
 """

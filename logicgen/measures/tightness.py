@@ -73,9 +73,9 @@ class LeastEnd:
 def tightness(model: LanguageModel, seeds: Sequence[int] = (0,)) -> ModelTightness:
     """Return whether a model is tight, with a lower bound of P(<end>) after any text.
 
-    seeds: seeds of random embedding rows. The bound holds for the rows of these seeds. For trained
-        rows, it holds however the model assigns them to tokens. For n-grams, the bound is the exact
-        minimum.
+    seeds: seeds of random embedding rows. The bound holds for the rows of these seeds. If a model
+        assigns trained rows to tokens at random, the bound holds for every assignment. For n-grams,
+        the bound is the exact minimum.
     Raises LogicgenError for other kinds of models.
     """
     match model:

@@ -174,9 +174,9 @@ class InductiveModel(LanguageModel):
         return self.network.loss(batch.tokens)
 
     def reader(self, seeds: Sequence[int], count: int | None = None) -> Reader:
-        """Return a function that reads a text for each seed in parts.
+        """Return a function that reads texts in parts, one text for each seed.
 
-        The function reads all words again for each new word, because each word changes the beliefs
+        For each new word the function reads all words again, because each word changes the beliefs
         about all units.
         """
         self.check(count or len(self.tokens))

@@ -243,7 +243,8 @@ def _numbers(
 ) -> Callable[[int], torch.Tensor]:
     """Return a function that takes a step of decoding and returns one random number per answer.
 
-    keys: for each answer, the text of its problem, then the number of the vote if it is not 0.
+    keys: for each answer, (text of its problem,) if it is the first answer drawn for the problem.
+        For the further answers i = 1, 2, ... it is (text, i).
     """
     seed = getattr(decoding, "seed", 0)
 

@@ -169,7 +169,9 @@ class Worker:
                 "logicgen.processes.worker:serve",
                 shared.fileno(),
                 files=[shared.fileno()],
-                tied=True,  # the pool's thread starts its workers, and outlives them
+                # Linux kills a tied process when the thread that started it ends. Here that is a
+                # thread of the pool, which outlives all workers.
+                tied=True,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 bufsize=0,

@@ -2,9 +2,9 @@
 
 A slot is the place of an example in its split. A cell is the problems of one number of symbols and
 one range of lengths. A `Drawer` draws problems for a slot until an attempt succeeds. An attempt
-depends only on the rules, the seed, the slot and the number of the attempt. For example, it fails
-if an earlier example has the same problem. A key is a number that is equal for problems that count
-as the same.
+fails, for example, if an earlier example has the same problem. What an attempt draws depends only
+on the rules, the seed, the slot and the number of the attempt. A key is a number that is equal for
+problems that count as the same.
 
 `ProblemSamples` is an endless sequence of problems. It uses other random seeds than a `Drawer`, and
 draws each problem by its number, without drawing the problems before it.
@@ -38,10 +38,10 @@ MOST_GIVEN_UP = 20
 # There may be few unsatisfiable problems with this number of symbols and this length.
 PATIENCE = 200
 
-# If there are few problems, some are reserved for each held-out split. Their keys leave this
-# remainder when divided by RESERVED. The split may take no other problems. So every split gets its
-# share of every kind of problem, also if cells overlap. For example, a string of one letter can be
-# in the cell of one symbol and in the cell of twenty symbols.
+# If there are few problems, each held-out split may only take the problems whose key, divided by
+# RESERVED, leaves the remainder below. So every split gets its share of every kind of problem, also
+# if cells overlap. Cells of copying overlap: the number of symbols is the size of an alphabet, and
+# a string may use a part of the alphabet.
 REMAINDERS = {"grid": 0, "test": 1, "validation": 2}
 RESERVED = 15
 

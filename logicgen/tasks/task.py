@@ -76,7 +76,7 @@ class Source(ABC):
     # Whether the source can make problems of any given length. If not, a cell may contain several
     # lengths.
     exact: ClassVar[bool] = True
-    # Whether the source chooses the names of symbols, because their frequencies can differ
+    # Whether the source itself names the symbols. It does if some symbols may be more frequent.
     named: ClassVar[bool] = False
 
     def __init__(self, symbols: tuple[int, int]) -> None:
