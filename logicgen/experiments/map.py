@@ -4,9 +4,9 @@ Teachers are random grammars (`productions/grammar.py`). In the first kind, each
 in each layer, and no other unit may emit the word. In the second kind, any unit may emit any word.
 A student is a grammar of the same size that learns sentences of its teacher. For teachers of the
 first kind, students are trained with and without `crispness`, a term of the loss that prefers
-grammars in which each word determines its unit. Instead of a sample, students may also learn all sentences with their exact probabilities.
-A student may miss the weights of the teacher and still find its class: all grammars with the same
-probabilities of sentences.
+grammars in which each word determines its unit. Instead of a sample, students may also learn all
+sentences with their exact probabilities. A student may miss the weights of the teacher and still
+find its class: all grammars with the same probabilities of sentences.
 """
 
 from __future__ import annotations
