@@ -106,8 +106,8 @@ def report(settings: DistanceSettings, found: dict[str, Json]) -> Report:
     says = (
         "Mean L1 distance over the positions of strings of this length, and in brackets the bound."
         f" {settings.languages} random automata of {settings.states} states for each number of"
-        f" symbols, {settings.strings} strings each. The last columns compare the length of strings whose"
-        f" distance is at most {REACHED} with the order of the published length, d / eps^4."
+        f" symbols, {settings.strings} strings each. The last columns compare the length of strings"
+        f" whose distance is at most {REACHED} with the order of the published length, d / eps^4."
     )
     heads = ["symbols", *(f"length {t}" for t in shown), f"at most {REACHED}", "published order"]
     about = (
