@@ -90,8 +90,9 @@ def evaluate(
 ) -> dict[str, Any]:
     """Score a model on a split, write the scores into a folder, and return their summary.
 
-    run: folder of a trained model, name of a shipped model, or a file with the replies of any other
-        model (JSON lines, or a log of Inspect).
+    run: folder of a trained model, name of a shipped model, `control:NAME` for a program that
+        learns nothing, or a file with the replies of any other model (JSON lines, or a log of
+        Inspect).
     folder: folder for the scores. If not given, a folder inside `run`, or next to the file.
     beams: number of beams; 1 is greedy decoding.
     verified: also draw up to this number of different answers to each problem, and score the first
@@ -239,9 +240,9 @@ def score_answers(
 
     with extras_named():
         from logicgen.measures import predictions
+        from logicgen.measures.control_answers import scores_folder
         from logicgen.measures.evaluation import write_evaluation
         from logicgen.measures.verified import VerifiedSearch
-        from logicgen.model import checkpoint
         from logicgen.nn.decoding import BeamSearch
         from logicgen.nn.samples import Sampling
     dataset = as_dataset(load_dataset(data) if isinstance(data, str | Path) else data)
@@ -250,7 +251,7 @@ def score_answers(
     settings["verified"] = None if verified is None else VerifiedSearch(verified, sampling)
     model, about, scores = _answerer(run, dataset, split, device, votes, shots, reset_rows, say)
     predictions.check_fits(model, dataset, about, settings.get("ensemble", 1))
-    folder = out or checkpoint.scores_folder(run, scores)
+    folder = out or scores_folder(run, scores)
     prepare_folder(folder)  # an unwritable folder fails before slow predictions
     with bars("answers") as progress:
         table = predictions.predict_and_verify(model, dataset, about, progress=progress, **settings)
@@ -273,9 +274,15 @@ def _answerer(
 
     The arguments are those of `score_answers`.
     """
-    from logicgen.measures import collapse, predictions
+    from logicgen.measures import collapse, control_answers, predictions
     from logicgen.model import checkpoint
+    from logicgen.tasks.controls import PREFIX
 
+    if str(run).startswith(PREFIX):
+        _check_default({"votes": votes, "reset_rows": reset_rows}, f"{run} is no model")
+        control = control_answers.ControlAnswerer(data, str(run), shots or 0)
+        about = predictions.About.of(control.region, str(run), data, split)
+        return control, about, f"{data.name}-{split}" + ("" if shots is None else f"-shots-{shots}")
     opened = checkpoint.load_model(run, device)
     if reset_rows is not None:
         redrawn = collapse.reset_rows(*collapse.trained_rows(Path(run), opened, data), reset_rows)

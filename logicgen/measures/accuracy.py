@@ -14,6 +14,7 @@ from logicgen.data.dataset import Dataset
 from logicgen.data.opening import as_dataset
 from logicgen.files import prepare_folder
 from logicgen.measures.comparison import compare, markdown
+from logicgen.measures.control_answers import ControlAnswerer
 from logicgen.measures.covariance import predict_renamed, write_covariance
 from logicgen.measures.evaluation import PREDICTIONS, write_evaluation_page, write_predictions
 from logicgen.measures.measure import (
@@ -40,6 +41,7 @@ from logicgen.report.figure_style import (
     whole_numbers,
 )
 from logicgen.report.tables import percent
+from logicgen.tasks.controls import PREFIX
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -77,6 +79,8 @@ class Accuracy(Measure):
         if settings.by is not None:
             places = scores.by_symbols() if settings.by == "symbols" else scores.by_length()
             found["by"] = [{settings.by: place, **each.flat()} for place, each in places.items()]
+        if settings.controls:
+            found["controls"] = controls(settings, dataset)
         return found
 
     def headline(self, found: Json) -> tuple[float, bool]:
@@ -98,6 +102,9 @@ class Accuracy(Measure):
         pictures = [("answers", "right answers", draw_shares(_shares(measured), study))]
         if (learning := _learning(measured[0])) is not None:
             pictures.append(("learning", "accuracy while training", draw_learning(learning, study)))
+        if (shots := _by_shots(measured)) is not None:
+            figure = draw_answers_by(shots, "shots", study)
+            pictures.append(("shots", "right answers by number of solved problems", figure))
         for points in measured:
             name, by = points[0].measure, points[0].settings.by
             if by is not None:
@@ -152,6 +159,18 @@ def predicted(
     return table, about
 
 
+def controls(settings: Any, data: Dataset) -> Json:
+    """Return the score of each control that the settings name, on the same problems."""
+    found: Json = {}
+    for name in settings.controls:
+        control = ControlAnswerer(data, f"{PREFIX}{name}", settings.shots or 0)
+        about = About.of(control.region, f"{PREFIX}{name}", data, settings.split)
+        options = settings.model_dump(include={"limit", "embedding_seeds"})
+        table = predict_and_verify(control, data, about, grammar=False, **options)
+        found[name] = Scores.of(table, about).score().flat()
+    return found
+
+
 def _decoding(settings: Any) -> dict[str, Any]:
     """Return the settings of decoding, as keyword arguments of `predict_and_verify`."""
     from logicgen.nn.decoding import BeamSearch
@@ -191,7 +210,14 @@ def _columns(point: Findings, several: bool) -> dict[str, str]:
     if "covariance" in point.found[0]:
         means = [each["covariance"]["overall"]["strings"]["mean"] for each in point.found]
         columns[f"{name}, alpha-covariance"] = f"{np.mean(means):.3f}"
+    for control in point.found[0].get("controls", ()):
+        columns[f"{name}, {PREFIX}{control}"] = percent(_pooled(_control_scores(point, control)))
     return columns
+
+
+def _control_scores(point: Findings, control: str) -> list[Json]:
+    """Return the scores of a control beside a combination of settings, for each training seed."""
+    return [each["controls"][control] for each in point.found]
 
 
 def _pooled(scores: list[Json], what: str = "accuracy") -> Json:
@@ -221,6 +247,31 @@ def _shares(measured: list[list[Findings]]) -> dict[str, dict[str, Json]]:
                 if what in scores[0]:
                     found[point.label][f"{point.measure}{called}"] = _pooled(scores, what)
     return found
+
+
+def _by_shots(
+    measured: list[list[Findings]],
+) -> dict[str, list[tuple[float, float, float, float]]] | None:
+    """Return curves of accuracy by number of shots, for each combination of settings and control.
+
+    Each measure gives a point (shots, share, low, high). Returns None if fewer than three measures
+    differ in their shots.
+    """
+    by_shots = {points[0].settings.shots: points for points in measured}
+    if None in by_shots or len(by_shots) < max(3, len(measured)):
+        return None
+    curves: dict[str, list[tuple[float, float, float, float]]] = {}
+    for shots, points in sorted(by_shots.items()):
+        for point in points:
+            scores = {point.label: [each["score"] for each in point.found]}
+            for control in point.found[0].get("controls", ()):
+                scores[f"{PREFIX}{control}"] = _control_scores(point, control)
+            for label, found in scores.items():
+                share = _pooled(found)
+                line = shots, share["accuracy"], share["accuracy_low"], share["accuracy_high"]
+                if line not in curves.setdefault(label, []):
+                    curves[label].append(line)
+    return curves
 
 
 def _learning(points: list[Findings]) -> dict[str, list[list[tuple[float, float]]]] | None:
@@ -318,10 +369,11 @@ def draw_learning(points: dict[str, list[list[tuple[float, float]]]], title: str
 def draw_answers_by(
     points: dict[str, list[tuple[float, float, float, float]]], by: str, title: str
 ) -> Figure:
-    """Draw the share of right answers over the number of symbols, or the length, of problems.
+    """Draw the share of right answers over the number of symbols, the length, or the shots.
 
     points: for the label of each line, (place, share, low, high) in order. A place is a number of
-        symbols or a length; low and high are the 95% interval.
+        symbols, a length, or a number of solved problems before the problem; low and high are the
+        95% interval.
     """
     figure, axes = new_axes(7, 4.2, title)
     for (label, line), style in zip(points.items(), line_styles(), strict=False):
@@ -331,7 +383,11 @@ def draw_answers_by(
     whole_numbers(axes.xaxis)
     axes.set_ylim(0, 1.03)
     shares(axes.yaxis)
-    named = {"symbols": "symbols in the problem", "length": "length of the problem (tokens)"}
+    named = {
+        "symbols": "symbols in the problem",
+        "length": "length of the problem (tokens)",
+        "shots": "solved problems before the problem",
+    }
     axes.set(xlabel=named[by], ylabel="right answers")
     legend_below(figure)
     return figure

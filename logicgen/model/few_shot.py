@@ -11,13 +11,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-import numpy as np
 import torch
 
 from logicgen.data.dataset import Dataset
+from logicgen.data.solved import SolvedProblems, digest
 from logicgen.errors import LogicgenError
 from logicgen.model.model import Answer, Request, read_answers
-from logicgen.model.prompted import Prompting, digest, elect
+from logicgen.model.prompted import Prompting, elect
 from logicgen.model.recipe import ModelRecipe
 from logicgen.model.sequences import TrainingRegion, example_tokens
 from logicgen.nn.decoding import BeamSearch, Decoding, decode
@@ -66,12 +66,7 @@ class FewShotModel:
             )
         self.alphabet = len(model.tokens) - len(fixed)
         self.region = model.region or TrainingRegion((0, 0), (0, 0))
-        self._solved = data.encoded("train") if shots else None
-        if self._solved is not None and len(self._solved) <= shots:
-            raise LogicgenError(
-                f"--shots: {shots}, but {data.folder} has only {len(self._solved)} training"
-                " examples: lower it"
-            )
+        self._solved = SolvedProblems(data, shots)
 
     def check(self, symbols: int, ensemble: int = 1) -> None:
         """Raise LogicgenError if the model cannot answer problems of this number of symbols."""
@@ -130,25 +125,16 @@ class FewShotModel:
         Raises LogicgenError if the shots, the problem and an answer exceed the model's context.
         """
         end, prompt = self.vocabulary.end, list[int]()
-        if self._solved is not None:
-            rng = np.random.default_rng(digest(list(problem), request.embedding_seed, "shots"))
-            for row in self._drawn(rng, problem):
-                prompt += [*self._solved.problems[row], end, *self._solved.answers[row], end]
-            length = len(prompt) + len(problem) + request.max_length + 2
-            if length > self.model.context:
-                raise LogicgenError(
-                    f"--shots: {self.shots} solved problems, a problem and its answer have up to"
-                    f" {length} tokens, and the model was trained with training.context ="
-                    f" {self.model.context}: lower it"
-                )
+        for solved, answer in self._solved.before(problem, request.embedding_seed):
+            prompt += [*solved, end, *answer, end]
+        length = len(prompt) + len(problem) + request.max_length + 2
+        if prompt and length > self.model.context:
+            raise LogicgenError(
+                f"--shots: {self.shots} solved problems, a problem and its answer have up to"
+                f" {length} tokens, and the model was trained with training.context ="
+                f" {self.model.context}: lower it"
+            )
         return [int(number) for number in (*prompt, *problem, end)]
-
-    def _drawn(self, rng: np.random.Generator, problem: Sequence[int]) -> Iterator[int]:
-        """Yield the numbers of `shots` training examples with other problems than this problem."""
-        assert self._solved is not None
-        rows = rng.choice(len(self._solved), size=self.shots + 1, replace=False)
-        others = [row for row in rows if list(self._solved.problems[row]) != list(problem)]
-        yield from others[: self.shots]
 
 
 def _elected(answers: Sequence[Answer]) -> Answer:

@@ -8,7 +8,6 @@ several answers are drawn, the most frequent answer counts (`elect`).
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 from typing import Generic, NamedTuple, Protocol, TypeVar
@@ -17,6 +16,7 @@ import numpy as np
 import torch
 
 from logicgen.data.dataset import Dataset
+from logicgen.data.solved import digest
 from logicgen.errors import LogicgenError
 from logicgen.model.model import Answer, Request
 from logicgen.model.sequences import TrainingRegion, example_ids
@@ -253,12 +253,6 @@ def _numbers(
         return torch.tensor(chances, dtype=torch.float64)
 
     return of_step
-
-
-def digest(*parts: object) -> int:
-    """Return a 63-bit hash of the parts."""
-    digest = hashlib.sha256(":".join(map(str, parts)).encode()).digest()
-    return int.from_bytes(digest[:8]) >> 1
 
 
 def _chance(*parts: object) -> float:

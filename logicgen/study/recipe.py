@@ -126,6 +126,7 @@ class MeasureTable(DecodingKeys):
         data: a recipe; without it, the data of the training are used.
         keys: for strings of an automaton, whether to measure the symbols that a probe reads.
         by: whether to draw correct answers as a curve, over the number of symbols or the length.
+        controls: names of controls (`tasks/controls.py`) that answer the same problems.
         measure: name of another measure to take, with its `settings`.
     """
 
@@ -138,6 +139,7 @@ class MeasureTable(DecodingKeys):
     limit: Count | None = None
     embedding_seeds: Count = 1
     by: Literal["symbols", "length"] | None = None
+    controls: list[str] | None = None
     context: Count | None = None
     beyond: Count = 100
     grammar: bool = False

@@ -61,6 +61,11 @@ class Propositional(FormulaTask):
     hard_operators: ClassVar = ("^", "<->")  # no single operand decides their value
     logic: ClassVar = "propositional"
     other_source: ClassVar = CNFSource
+    controls: ClassVar = {
+        "all-true": "logicgen.tasks.operator_controls:AllTrue",
+        "meanings": "logicgen.tasks.operator_controls:Meanings",
+        "nearest": "logicgen.tasks.operator_controls:Nearest",
+    }
     difficulty: ClassVar = Difficulty(length=(5, 10, 20, 30, 40), few=(1, 3), short=(2, 9))
     wording: ClassVar = Wording(
         "Find an assignment that satisfies a formula of propositional logic.",

@@ -194,6 +194,8 @@ class Task(ABC):
     difficulty: ClassVar[Difficulty]
     # Operators whose value no single operand decides, so that answers are hard to see
     hard_operators: ClassVar[Collection[str]] = ()
+    # Programs that answer problems without training, by name, as `module:class` (`controls.py`)
+    controls: ClassVar[Mapping[str, str]] = {}
     refutation: ClassVar[Any] = None  # the answer to unsatisfiable problems, if the task has them
     effort: int | None = None  # the number of steps after which a solver gives up
     seconds: float | None = None  # the number of seconds after which a solver gives up

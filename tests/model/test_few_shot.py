@@ -10,11 +10,11 @@ import torch
 import torch.nn.functional as F
 
 import logicgen
+from logicgen.data.solved import digest
 from logicgen.errors import LogicgenError
 from logicgen.model.few_shot import FewShotModel
 from logicgen.model.kinds import grammar_mask
 from logicgen.model.model import Request
-from logicgen.model.prompted import digest
 from logicgen.model.sequences import TrainingRegion, example_tokens
 from logicgen.nn.decoding import GREEDY, BeamSearch
 from logicgen.nn.samples import Sampling

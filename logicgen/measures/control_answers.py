@@ -1,0 +1,81 @@
+"""Controls in the place of a model: they answer the problems of a data set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from logicgen.data.dataset import Dataset
+from logicgen.data.solved import SolvedProblems
+from logicgen.errors import LogicgenError
+from logicgen.tasks.controls import PREFIX, load_control
+
+if TYPE_CHECKING:
+    from logicgen.model.model import Answer, Request
+    from logicgen.model.sequences import TrainingRegion
+
+FOLDER = Path("runs") / "controls"
+"""The folder for the scores of controls. Each control has a folder in it."""
+
+
+def scores_folder(run: str | Path, scores: str) -> Path:
+    """Return the folder for the scores of a model or a control.
+
+    run: folder of a model, name of a shipped model, or `control:NAME`.
+    scores: the last part of the path.
+    """
+    from logicgen.model import checkpoint
+
+    if str(run).startswith(PREFIX):
+        return FOLDER / str(run).removeprefix(PREFIX) / scores
+    return checkpoint.scores_folder(run, scores)
+
+
+class ControlAnswerer:
+    """A control that answers the problems of a data set (a `model.Answerer`).
+
+    called: `control:NAME`.
+    shots: number of solved problems before each problem, as for language models.
+
+    Raises LogicgenError if the task has no control of this name.
+    """
+
+    canonical = False
+    votes = 1
+    trained_on_task = False
+
+    def __init__(self, data: Dataset, called: str, shots: int = 0) -> None:
+        self.task_name, self.vocabulary, self.shots = data.task.name, data.vocabulary, shots
+        self._control = load_control(data.task, called.removeprefix(PREFIX))
+        self._solved = SolvedProblems(data, shots)
+        self._region = data.recipe.region
+        self.alphabet = self._region.symbols[1]
+
+    @property
+    def region(self) -> TrainingRegion:
+        """Return the training region of the data set."""
+        from logicgen.model.sequences import TrainingRegion
+
+        return TrainingRegion(self._region.symbols, self._region.length)
+
+    def check(self, symbols: int, ensemble: int = 1) -> None:
+        """Raise LogicgenError for an ensemble, because controls have no random rows."""
+        if ensemble > 1:
+            raise LogicgenError("an ensemble averages over random rows, and a control has none")
+
+    def predict(self, request: Request) -> list[list[Answer]]:
+        """Return at most `decoding.answers` different answers to each problem, in order.
+
+        If the control has no answer to a problem, its answer is empty.
+        """
+        from logicgen.model.model import Answer
+
+        decode, encode = self.vocabulary.decode, self.vocabulary.encode
+        count = getattr(request.decoding, "answers", 1)
+        found: list[list[Answer]] = []
+        for problem in request.problems:
+            solved = self._solved.before(problem, request.embedding_seed)
+            shots = [(decode(each), decode(answer)) for each, answer in solved]
+            answers = self._control.answers(decode(problem), count, shots) or [""]
+            found.append([Answer(encode(each), 0.0) for each in answers])
+        return found

@@ -1,0 +1,56 @@
+"""Controls: programs that answer problems without training, beside which an accuracy is read.
+
+A model has learned something only if it is right more often than every control that may try as many
+answers. Controls need no solver and no network. They are deterministic.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, ClassVar
+
+from logicgen.errors import LogicgenError, nearest
+
+if TYPE_CHECKING:
+    from logicgen.tasks.task import Task
+
+PREFIX = "control:"
+"""The beginning of the name of a control where the name of a model is expected."""
+
+Shot = tuple[str, str]
+"""A solved problem that stands before a problem: the problem and its answer, in prefix notation."""
+
+
+class Control(ABC):
+    """A program that answers problems of one task.
+
+    Attributes:
+        name: its name after `control:`.
+        about: what it does, in one line.
+        in_context: whether it answers a problem from the solved problems before it. If so, it does
+            not know what the tokens mean.
+    """
+
+    name: ClassVar[str]
+    about: ClassVar[str]
+    in_context: ClassVar[bool] = False
+
+    @abstractmethod
+    def answers(self, problem: str, count: int, shots: Sequence[Shot] = ()) -> list[str]:
+        """Return at most `count` different answers to a problem, the most trusted first.
+
+        problem: in prefix notation, like the answers.
+        shots: the solved problems before it.
+        """
+
+
+def load_control(task: Task, name: str) -> Control:
+    """Return a control of a task. Raises LogicgenError if the task has no control of this name."""
+    if name not in task.controls:
+        known = nearest(name, list(task.controls)) if task.controls else "this task has none"
+        raise LogicgenError(f"{PREFIX}{name}: no control of {task.name} has this name; {known}")
+    module, _, attribute = task.controls[name].partition(":")
+    control: Control = getattr(import_module(module), attribute)()
+    return control
