@@ -1,6 +1,6 @@
 # make demo      installs, tests two shipped models, then trains and tests a third (three minutes on two cores)
 # make test      the tests that need no cluster, browser, object store or third-party trainer
-# make test-all  the tests of `make test`, then all others, whose packages it installs (900 MB)
+# make test-all  the tests of `make test`, then all others, whose packages it installs (1.2 GB)
 # make lint      linter, formatter, type checker, and two checkers of prose
 # make check     all tests and lint: what continuous integration runs
 # make docs      the documentation as a site in build/site; a broken link fails
@@ -68,17 +68,17 @@ release: .venv/release
 INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 .venv/installed: .venv/bin/python pyproject.toml constraints.txt
-	@echo 'Installing PyTorch and what trains, draws and evaluates (1 GB) into .venv ...'
+	@echo 'Installing PyTorch and what trains, draws and evaluates (1.5 GB) into .venv ...'
 	$(INSTALL) --editable '.[train]'
 	@touch $@
 
 .venv/installed-dev: .venv/installed
-	@echo 'Installing what the tests need (600 MB) into .venv ...'
+	@echo 'Installing what the tests need (400 MB) into .venv ...'
 	$(INSTALL) --editable '.[dev,test]'
 	@touch $@
 
 .venv/installed-all: .venv/installed-dev
-	@echo 'Installing what make test-all needs: adapters, Ray, an S3 server, a browser (900 MB) into .venv ...'
+	@echo 'Installing what make test-all needs: adapters, Ray, an S3 server, a browser (1.2 GB) into .venv ...'
 	$(INSTALL) --editable '.[contracts,test-all]'
 	$(INSTALL) --no-deps openrlhf verl
 	@touch $@

@@ -8,7 +8,7 @@ The functions below cover the common uses. Each function is imported at its firs
     logicgen.prompt("ltl", "a U b")                         # a prompt for a language model
     logicgen.Scorer("ltl").score("a U b", "<answer>{b}</answer>").reward                  # 1.0
     logicgen.audit(reward, "ltl").text                      # wrong answers that `reward` pays
-    logicgen.generate("propositional-mini", "data/mini")    # a data set, made or finished
+    logicgen.generate("propositional-mini", "data/mini")    # makes or completes a data set
     logicgen.load_dataset("data/mini")                      # rows and arrays of token ids
     logicgen.train("propositional-mini-interchangeable", "data/mini", "runs/mini")
     logicgen.evaluate("runs/mini", "data/mini")             # scores, cell by cell
@@ -17,7 +17,7 @@ The functions below cover the common uses. Each function is imported at its firs
 
 from __future__ import annotations
 
-# An import of `typing` is slow. If Ctrl-C came during it, Python would print a traceback.
+# The import of `typing` is slow. After Ctrl-C during this import, Python would print a traceback.
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:

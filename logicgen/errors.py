@@ -43,7 +43,7 @@ class FormatError(LogicgenError):
 
 @contextmanager
 def at(place: object) -> Iterator[None]:
-    """Prefix the message of a LogicgenError that the `with` block raises with `place`.
+    """If the `with` block raises a LogicgenError, put `place` before its message.
 
     place: where the error is, such as a file and a line.
     """

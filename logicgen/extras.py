@@ -51,8 +51,8 @@ class MissingExtraError(LogicgenError, ImportError):
 def missing_extra(error: BaseException) -> MissingExtraError | None:
     """Return a MissingExtraError if a package of an extra caused `error`, else None.
 
-    The package may be missing. Or it may be incomplete: a module or a dependency of it cannot be
-    imported.
+    The package may be missing or incomplete. A package is incomplete if one of its modules or
+    dependencies cannot be imported.
     """
     if isinstance(error, LogicgenError):
         return None
@@ -116,12 +116,13 @@ def extras_named() -> Iterator[None]:
 def plugins(group: str) -> dict[str, EntryPoint]:
     """Return a dict from name to plugin for an entry-point group. No plugin is imported.
 
-    If another package has a plugin with the name of a plugin of logicgen, it is left out.
+    If a plugin of another package has the same name as a plugin of logicgen, the other package's
+    plugin is left out.
     """
     points = sorted(entry_points(group=group), key=lambda point: (is_own(point), point.name))
     found = {
         point.name: point for point in points
-    }  # if names are equal, keep logicgen's plugin, the last
+    }  # if two plugins have the same name, the last is kept: logicgen's plugin
     return dict(sorted(found.items()))
 
 

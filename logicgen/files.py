@@ -24,8 +24,8 @@ from logicgen.errors import LogicgenError, reading, reason_of
 MOST_BYTES = 2**28  # bytes: the largest JSON file
 MOST_LEVELS = 64  # the deepest nesting of JSON, because readers of JSON are recursive
 
-# The largest number of bytes of a file name in the name of its temporary file. A longer name is
-# replaced by its checksum, because file systems allow names of 255 bytes.
+# The name of a temporary file contains the name of the file. If the latter has more than _LONG
+# bytes, its checksum is used instead, because file systems allow names of at most 255 bytes.
 _LONG = 240
 
 
@@ -153,7 +153,10 @@ def text_sha256(text: str) -> str:
 
 
 def json_sha256(content: Mapping[str, Any], without: str) -> str:
-    """Return the SHA-256 of a JSON object without the key `without`, which stores the SHA-256."""
+    """Return the SHA-256 of a JSON object, as hex, leaving out the key `without`.
+
+    This key is for the SHA-256 itself.
+    """
     rest = {key: value for key, value in content.items() if key != without}
     return text_sha256(json.dumps(rest, sort_keys=True))
 
@@ -168,7 +171,7 @@ def read_json(path: Path, remedy: str) -> dict[str, Any]:
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return at most `MOST_BYTES` + 1 bytes of a file. The last byte shows that it is too large."""
+    """Return the content of a file, or its first `MOST_BYTES` + 1 bytes if it is too large."""
     with reading(path), open(path, "rb") as file:
         return file.read(MOST_BYTES + 1)
 
@@ -243,7 +246,8 @@ def damaged(place: object, remedy: str, error: object) -> LogicgenError:
 def commit() -> str | None:
     """Return the Git commit of the source checkout that this program runs from.
 
-    A + at the end means that files are changed. Without a checkout, return None.
+    A `+` at the end means that the checkout has uncommitted changes. If the program does not run
+    from a checkout, return None.
     """
     import subprocess
 

@@ -132,7 +132,10 @@ def validate(model: type[Model], values: Any, where: str, table: str = "") -> Mo
 
 
 def _first_problem(model: type[BaseModel], error: ValidationError, table: str) -> str:
-    """Return a message about the first of the wrong values that pydantic reports in `error`."""
+    """Return a message about the first wrong value that pydantic reports in `error`.
+
+    table: the name of the table that the values come from.
+    """
     # Pydantic reports a misspelled key as unknown and as missing. Only "unknown" is helpful.
     errors = sorted(error.errors(), key=lambda e: e["type"] != "extra_forbidden")
     first, others = errors[0], len(errors) - 1
@@ -165,8 +168,8 @@ def _tables(model: type[BaseModel], place: list[str]) -> list[type[BaseModel]]:
     """Return the pydantic classes that may describe a table of a file.
 
     model: the class of the outermost table.
-    place: the keys and list indices that lead from the outermost table to this table. An index, or
-        a key that the user chose (of a dict), is not a field of a class: it keeps the class.
+    place: the keys and list indices that lead from the outermost table to this table. A list index,
+        or a key of a dict that the user chose, is not a field of a class. It is skipped.
     """
     models = [model]
     for name in place:
@@ -178,9 +181,10 @@ def _tables(model: type[BaseModel], place: list[str]) -> list[type[BaseModel]]:
 
 
 def _said(model: type[BaseModel], place: list[str]) -> list[str]:
-    """Return the keys of a place as the file has them.
+    """Remove the entries of `place` that are not keys of the file.
 
-    Pydantic adds the `kind` (or architecture or method) of a table as a key. Such keys are removed.
+    place: the keys and list indices that lead to a value, as reported by pydantic. Pydantic adds
+        the value of `kind`, `architecture` or `method` of a table to these keys.
     """
     return [
         name
@@ -207,7 +211,6 @@ def folder(kind: str) -> Path:
     """Return the folder of the shipped recipes of a kind.
 
     kind: `grammars`, `datasets`, `models` or `studies`.
-
 
     In an installed wheel the folder is inside the package. In a source checkout it is next to the
     package. Raises LogicgenError if the folder is missing.

@@ -116,14 +116,14 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 Lattice = list[dict[int, int]]
 """All ways to cut one text into tokens.
 
-A place is the index of a byte (byte pairs), a character or a name (other kinds). Entry i is for
-place i. It maps the id of each token that can begin there to the place after this token. The length
-of the list is the place after the text.
+A place in the text is the index of a byte (kind `byte-pairs`), a name (`names`) or a character
+(other kinds). Entry i of the list is for place i. The entry maps the id of each token that can
+begin at place i to the place after this token. The length of the list is the place after the text.
 """
 
 
 class TokensTable(Table):
-    """The result of `Tokens.as_dict` in a file, which a stranger may have written."""
+    """The result of `Tokens.as_dict`, read from a file. It is checked, as the file may be wrong."""
 
     kind: Kind
     texts: Annotated[list[str], Field(min_length=1)]
@@ -178,7 +178,11 @@ class Tokens:
 
     @staticmethod
     def of_characters(counts: dict[str, int], most: int) -> Tokens:
-        """Return the most frequent characters as tokens, at most `most` tokens in total."""
+        """Return the most frequent characters as tokens, with `<end>` and `<other>`.
+
+        counts: the frequency of each character.
+        most: the largest number of tokens.
+        """
         ordered = sorted(counts, key=lambda character: (-counts[character], character))
         return Tokens("characters", [END, OTHER, *ordered[: most - 2]])
 
@@ -233,7 +237,7 @@ class Tokens:
         return number
 
     def encode(self, text: str) -> np.ndarray:
-        """Return the ids of the T tokens of a text, (T,). No `<end>` is added.
+        """Return the ids of the tokens of a text, a 1-d array. No `<end>` is added.
 
         Raises LogicgenError if a name is unknown.
         """
@@ -258,9 +262,9 @@ class Tokens:
         return "".join("�" if number == 1 else self.texts[number] for number in before)
 
     def lattice(self, text: str) -> Lattice:
-        """Return all ways to split a text into tokens. `encode` returns one of these ways.
+        """Return all ways to split a text into tokens. `encode` uses one of these ways.
 
-        Only byte pairs have more than one way.
+        Only tokens of the kind `byte-pairs` have more than one way.
         """
         if self.kind != "byte-pairs":
             return [{int(number): place + 1} for place, number in enumerate(self.encode(text))]

@@ -38,8 +38,8 @@ class Automaton:
 
     symbols: tuple[str, ...]  # k names, all different
     states: tuple[str, ...]  # n names, all different
-    initial: np.ndarray  # (n,) float64, the weight of each initial state
-    final: np.ndarray  # (n,) float64, the weight of each final state
+    initial: np.ndarray  # (n,) float64, the initial weight of each state; 0 if it is not initial
+    final: np.ndarray  # (n,) float64, the final weight of each state; 0 if it is not final
     # A sparse (n, n) float64 matrix for each of the k symbols, without stored zeros. Entry (i, j)
     # is the weight of the transition from state i to state j.
     transitions: tuple[csr_array, ...]
@@ -85,8 +85,8 @@ class Automaton:
     ) -> Automaton:
         """Make an automaton from dense arrays of weights, for n states and k symbols.
 
-        initial, final: (n,).
-        transitions: (k, n, n), with axes symbol, source and target.
+        initial, final: (n,) weights of the states.
+        transitions: (k, n, n) weights; the axes are the symbol, the source and the target state.
         states: the names of the states; 0, 1, ... if not given.
         """
         table = np.asarray(transitions, dtype=np.float64)
@@ -190,9 +190,10 @@ class Automaton:
 
 
 def is_deterministic(matrices: Sequence[csr_array], start: np.ndarray) -> bool:
-    """Return whether an automaton with these weights is deterministic.
+    """Return whether `start`, and each row of each matrix, has at most one nonzero entry.
 
-    `start` (n,) has at most one nonzero entry, and so has each row of each (n, n) matrix.
+    matrices: for each symbol, the (n, n) weights of the transitions.
+    start: (n,) initial weights.
     """
     return bool(
         np.count_nonzero(start) <= 1

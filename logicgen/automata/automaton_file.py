@@ -19,7 +19,7 @@ Names = Annotated[list[str], Field(min_length=1)]
 
 
 class Transition(Table):
-    """One entry of `transitions`."""
+    """A transition in an automaton file."""
 
     source: str = Field(alias="from")
     symbol: str

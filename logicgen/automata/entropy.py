@@ -112,11 +112,12 @@ def _pairs(start: np.ndarray) -> csr_array:
 
 
 def _closure(start: csr_array, ahead: list[csr_array], back: list[csr_array]) -> csr_array:
-    """Return all pairs of states that two paths over the same symbols reach from `start`.
+    """Return all pairs of states that two paths over the same symbols reach from pairs in `start`.
 
     A set of pairs is an (n, n) matrix with 1 for each pair.
-    ahead: an (n, n) matrix of 0 and 1 for each symbol.
-    back: the transposed matrices.
+
+    ahead: for each symbol, an (n, n) matrix with 1 for each transition.
+    back: the transposed matrices of `ahead`.
     """
     found = frontier = start
     while frontier.nnz:
@@ -142,15 +143,15 @@ def l1_distances(p: np.ndarray, q: np.ndarray) -> np.ndarray:
 def divergences(p: np.ndarray, q: np.ndarray) -> np.ndarray:
     """Return the divergence KL(p || q) at each position, in bits, (S, L + 1).
 
-    It is the sum of p log2(p / q): the cost of the predictions q if p is the truth. It is inf if a
-    q is 0 and its p is not, and nan if p or q is nan.
+    The divergence is the sum of p log2(p / q) over the next symbols. It is inf if q is 0 for a
+    symbol with a positive p. It is nan if p or q is nan.
     """
     _check_shapes(p, q)
     return np.asarray(rel_entr(p, q).sum(axis=-1) / np.log(2))
 
 
 def mean_by_position(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mean and the count of the numbers at each position, (L + 1,) each.
+    """Return the mean over strings, and the number of strings, at each position, (L + 1,) each.
 
     values: (S, L + 1), with nan after the end of a string; nan is not counted. The mean is nan if
     the count is 0.

@@ -2,10 +2,10 @@
 
     p'(x) = 1/k! * sum over all permutations s of the k symbols of p(s applied to x)
 
-Here p is the distribution of the automaton over strings. Of all language models that see only which
-symbols of a string are equal, p' is the best. It is a Bayesian mixture over the permutations, with
-a uniform prior. The end of a string is not renamed. Source: Huang, Zelikman, Chen, Wu, Valiant,
-Liang, Lexinvariant Language Models (NeurIPS 2023).
+Here p is the distribution of the automaton over strings. A lexinvariant model sees only which
+symbols of a string are equal. Among these models, p' has the least expected cross-entropy. It is a
+Bayesian mixture over the permutations, with a uniform prior. The end of a string is not renamed.
+Source: Huang, Zelikman, Chen, Wu, Valiant, Liang, Lexinvariant Language Models (NeurIPS 2023).
 
 In shapes of arrays, S is the number of strings, L the length of the longest string, and k the
 number of symbols. Functions of an automaton raise LogicgenError if the sum of the weights of all
@@ -34,13 +34,16 @@ BLOCK = 20_000
 
 
 def log_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
-    """Return the natural logarithm of p' for each string, (S,); -inf if p' is 0."""
+    """Return the natural logarithm of the lexinvariant probability p' of each string, (S,).
+
+    The logarithm is -inf if p' is 0.
+    """
     model = _small(automaton)
     return log_complete(model, encode(model.symbols, strings))
 
 
 def log_prefix_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
-    """Return the natural logarithm of p' for each prefix of each string, (S, L + 1).
+    """Return log p' (natural; p' is the lexinvariant probability) of each prefix, (S, L + 1).
 
     Column i belongs to the prefix of i symbols. Entries after the end of a string are nan.
     """
@@ -51,7 +54,9 @@ def log_prefix_probabilities(automaton: Automaton, strings: Readable) -> np.ndar
 
 
 def next_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
-    """Return the next-symbol distribution of p' after each prefix, (S, L + 1, k + 1).
+    """Return the next-symbol distribution of the lexinvariant model after each prefix.
+
+    The shape is (S, L + 1, k + 1) for S strings of up to L symbols, and k different symbols.
 
     The last column is the probability that the string ends. Entries after the end of a string, and
     after a prefix of probability 0, are nan. Symbols that do not occur in the prefix are equally
@@ -63,9 +68,9 @@ def next_probabilities(automaton: Automaton, strings: Readable) -> np.ndarray:
 
 
 def posterior(automaton: Automaton, string: Sequence[str] | np.ndarray) -> np.ndarray:
-    """Return the posterior probability of each permutation after each prefix, (L + 1, k!).
+    """Return the posterior probability of each permutation after each prefix of a string.
 
-    The order of the permutations is the order of `permutations(k)`.
+    The shape is (L + 1, k!), with the permutations in the order of `permutations(k)`.
     """
     model = _small(automaton)
     if isinstance(string, np.ndarray):
@@ -73,7 +78,8 @@ def posterior(automaton: Automaton, string: Sequence[str] | np.ndarray) -> np.nd
     else:
         batch = encode(model.symbols, [string])
     meaning = permutations(len(model.symbols))
-    # Permutations that agree on the symbols of the string have the same weight.
+    # Permutations that agree on the symbols of the string give it the same weight, so each such
+    # weight is computed once.
     used, place = np.unique(batch.ids[0], return_inverse=True)
     ways, way = np.unique(meaning[:, used], axis=0, return_inverse=True)
     renamed = Strings(ways[:, place], np.repeat(batch.lengths, len(ways)))
@@ -94,11 +100,13 @@ def symbol_posterior(automaton: Automaton, string: Sequence[str] | np.ndarray) -
 
 
 def information_bound(symbols: int) -> float:
-    """Return log2 k!, the most bits that p' can lose against p in a string of any length.
+    """Return log2 k!, an upper bound of KL(p || p') in bits for strings of any length.
 
-    The probability p' is at least p / k!. So the sum of KL(p || p') over all positions is at most
-    log2 k! in the mean. By the inequalities of Pinsker and Jensen, the mean L1 distance over L
-    positions is then at most `sqrt(2 ln(k!) / L)`.
+    symbols: k, the number of symbols.
+
+    The bound holds because p' of a string is at least p / k!. It also bounds the expected sum of
+    the divergences of the next-symbol distributions over all positions. By the inequalities of
+    Pinsker and Jensen, the mean L1 distance over L positions is then at most `sqrt(2 ln(k!) / L)`.
     """
     return float(np.log2(np.arange(1, symbols + 1)).sum())
 
@@ -111,21 +119,25 @@ class RenamingEstimate:
     # (S,) standard error of the mean, divided by the mean. If it is far below 1, it is also the
     # standard error of `log`.
     relative_error: np.ndarray
-    # (S,) effective sample size: the squared sum of p, divided by the sum of the squares of p
+    # (S,) effective sample size: the squared sum of p over the permutations, divided by the sum of
+    # the squares of p
     effective: np.ndarray
 
 
 def estimated_log_probabilities(
     automaton: Automaton, strings: Readable, renamings: int, rng: np.random.Generator
 ) -> RenamingEstimate:
-    """Estimate p' for each string from random permutations, for any number of symbols.
+    """Estimate the lexinvariant probability p' of each string from random permutations of symbols.
 
-    renamings: the number of permutations for each string.
+    p' is the mean, over all permutations, of the probability of the renamed string. The estimate is
+    the mean over a random sample of permutations. The number of symbols is not limited.
 
-    The mean is unbiased. After a long string, a few permutations have nearly all of the
+    renamings: the number of random permutations for each string.
+
+    The estimate is unbiased. For a long string, very few permutations have nearly all of the
     probability. If the sample lacks them, the estimate and its error are too low. Do not use the
-    estimate if `effective` is below 10. Raises LogicgenError if `renamings` is below 2, or if the
-    sum of the weights of all strings is 0 or infinite.
+    estimate if `RenamingEstimate.effective`, the effective sample size, is below 10. Raises
+    LogicgenError if `renamings` is below 2, or if the weights of all strings sum to 0 or infinity.
     """
     if renamings < 2:
         raise LogicgenError(f"lexinvariant: {renamings} renamings have no standard error; take 2")

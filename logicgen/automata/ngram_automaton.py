@@ -23,8 +23,9 @@ MOST_CONTEXTS = 1_000_000
 class NGramCounts:
     """An n-gram model: the next symbol depends on up to `order - 1` preceding symbols.
 
-    A context is a string of up to `order - 1` symbols: the preceding symbols. Contexts are sorted
-    by length and then by symbols. The empty context, number 0, is the beginning of a string.
+    A context is the string of the preceding `order - 1` symbols, or of all preceding symbols if
+    there are fewer. Contexts are sorted by length and then by symbols. The empty context, number 0,
+    is the context at the beginning of a string.
     """
 
     symbols: tuple[str, ...]  # k names
@@ -101,8 +102,8 @@ def _next(context: np.ndarray, symbol: np.ndarray | int, k: int, order: int) -> 
     """Return the number of the context after one more symbol; k is the number of symbols.
 
     Contexts are numbered like the nodes of a k-ary heap: context c extended by symbol i has the
-    number c * k + 1 + i. If the extended context is too long, drop its first symbol. The number of
-    the shorter context is a remainder modulo the number of contexts of full length.
+    number c * k + 1 + i. If the extended context is too long, its first symbol is dropped. Then the
+    place of the context among the contexts of order - 1 symbols is a remainder modulo their number.
     """
     longest = k ** (order - 1)  # number of contexts of order - 1 symbols
     first = sum(k**length for length in range(order - 1))  # number of the first of these contexts

@@ -25,11 +25,11 @@ def random_automaton(
     """Draw a random automaton whose strings have `length` symbols on average.
 
     The automaton is probabilistic and tight (every string ends with probability 1). Its only
-    initial state is 0, and all states are accessible. The arguments and the state of `rng`
-    determine it. Raises LogicgenError if an argument is out of range.
+    initial state is 0, and every state can be reached from it. The arguments and the state of `rng`
+    determine the automaton. Raises LogicgenError if an argument is out of range.
 
     states: the number of states.
-    length: above 0, met up to rounding.
+    length: the expected number of symbols of a string, above 0.
     branching: the number of target states for each state and symbol. With 1 the automaton is
     deterministic; with more it is, in general, ambiguous.
     concentration: the parameter of the Dirichlet distribution of each state's transitions. If it is

@@ -1,6 +1,11 @@
 """The sum over all renamings of symbols, computed with partial permutations.
 
-The sum is p', the lexinvariant model of an automaton (`lexinvariant.py`).
+The sum, divided by the number of renamings, is p', the lexinvariant model of an automaton
+(`lexinvariant.py`).
+
+A forward vector has a weight for each state: the weight of all paths that read the prefix and end
+in the state. In a deterministic automaton only one weight is not 0. So the number of this state and
+its weight replace the vector.
 
 A partial permutation is a one-to-one map from the symbols of a prefix to symbols of the automaton.
 Permutations that agree on the symbols of a prefix give it the same weight. So a string needs one
@@ -10,10 +15,6 @@ vectors instead of k!.
 
 The symbols of each string are renumbered by first occurrence. So the tables of partial permutations
 depend only on j and k, and many strings share the tables.
-
-A forward vector has a weight for each state: the weight of all paths that read the prefix and end
-in the state. In a deterministic automaton only one weight is not 0. So the number of this state and
-its weight replace the vector.
 
 In shapes of arrays, S is the number of strings and L the length of the longest string; m strings
 are read together. The automaton has n states and k symbols. P is the number of partial
@@ -50,7 +51,7 @@ class ForwardVectors:
     """Forward vectors (m, P, n) for m strings, P partial permutations and n states.
 
     count: the number of strings.
-    most: the largest number of partial permutations, for buffers.
+    most: the largest P that will occur; it determines the size of buffers.
     """
 
     def __init__(self, model: Automaton, count: int, most: int) -> None:
@@ -75,7 +76,7 @@ class ForwardVectors:
     def read_new(self, source: np.ndarray, symbols: np.ndarray) -> None:
         """Read a symbol that did not occur before in any of the strings.
 
-        New partial permutation i is the old partial permutation `source[i]`, which also maps the
+        New partial permutation i extends the old partial permutation `source[i]`: it also maps the
         new symbol to `symbols[i]`.
         """
         before = self.vectors
@@ -126,9 +127,9 @@ class ForwardVectors:
         return smallest < LEAST
 
     def readout(self, strings: np.ndarray | slice, matrix: np.ndarray) -> np.ndarray:
-        """Multiply the forward vectors of m strings by a matrix with r columns, (n, r): (m, P, r).
+        """Multiply the forward vectors (m, P, n) of m strings by a matrix (n, r).
 
-        P is the number of partial permutations, n the number of states.
+        Returns (m, P, r), for P partial permutations and n states.
         """
         return np.asarray(self.vectors[strings] @ matrix)
 
@@ -191,7 +192,10 @@ class ForwardStates:
 
 
 def permutations(symbols: int) -> np.ndarray:
-    """Return all permutations of k symbols, (k!, k); entry (i, j) is the image of symbol j."""
+    """Return all permutations of k symbols, (k!, k).
+
+    Entry (i, j) is the number of the symbol to which permutation i maps symbol j.
+    """
     return partial_permutations(symbols, symbols)
 
 
@@ -259,8 +263,8 @@ def gather(k: int, seen: int) -> tuple[np.ndarray, np.ndarray]:
     return np.take_along_axis(numbers, meaning, axis=1).T.copy(), numbers[free]
 
 
-# BLOCK is the count of numbers in the forward vectors of strings that are read together; so many
-# fit into a CPU cache. MOST is the largest permitted count for a single string (4 GiB).
+# BLOCK: the count of numbers in the forward vectors of strings that are read together. These
+# numbers fit into a CPU cache. MOST: the largest permitted count for a single string (4 GiB).
 BLOCK = 750_000
 MOST = 2**29
 
@@ -268,8 +272,9 @@ MOST = 2**29
 def log_joint(model: Automaton, strings: Strings) -> np.ndarray:
     """Return the natural logarithm of p' for each prefix and next symbol, (S, L + 1, k + 1).
 
-    The last column is for the end of the string. Entries after the end of a string are nan. The
-    automaton has to be probabilistic.
+    Here p' is the mean over all renamings of the joint probability of the prefix and the symbol.
+    The last column is for the end of the string. Entries after the end are nan. The automaton has
+    to be probabilistic.
     """
     k = len(model.symbols)
     ahead = step_weights(model)  # (n, k + 1)
@@ -293,7 +298,11 @@ def log_joint(model: Automaton, strings: Strings) -> np.ndarray:
 
 
 def log_complete(model: Automaton, strings: Strings) -> np.ndarray:
-    """Return the natural logarithm of p' for each string, (S,), for a probabilistic automaton."""
+    """Return the natural logarithm of p' for each of S strings, (S,).
+
+    Here p' is the mean probability of the string over all renamings of symbols. The automaton has
+    to be probabilistic.
+    """
     found = np.empty(len(strings))
     delicate = _out_of_range(model, strings)
     _, read, first = canonical(strings, len(model.symbols))
@@ -301,7 +310,7 @@ def log_complete(model: Automaton, strings: Strings) -> np.ndarray:
         for prefixes in _all_prefixes(model, strings.lengths, read, first, delicate):
             over = np.flatnonzero(prefixes.places == strings.lengths[prefixes.rows])
             if len(over):
-                # Add in logarithms: perhaps the only vectors that can end have very small weights.
+                # Sum with `logaddexp`, since the vectors that can end may have very small weights.
                 ended = prefixes.vectors.readout(over, model.final[:, None])[..., 0]  # (m, P)
                 logs = np.log(ended) + prefixes.scale[over]
                 total = np.logaddexp.reduce(logs, axis=1) - np.log(logs.shape[1])
@@ -316,7 +325,8 @@ def log_complete(model: Automaton, strings: Strings) -> np.ndarray:
 def log_joint_by_enumeration(model: Automaton, strings: Strings) -> np.ndarray:
     """Return the same as `log_joint`, computed as the sum over all k! permutations.
 
-    It is slower. It serves tests, and strings with weights too small for `log_joint`.
+    This function is slower than `log_joint`. It is used in tests, and for strings whose weights
+    would underflow in `log_joint`.
     """
     k = len(model.symbols)
     found = np.full((len(strings), strings.ids.shape[1] + 1, k + 1), -np.inf)
@@ -351,7 +361,9 @@ def _out_of_range(model: Automaton, strings: Strings) -> np.ndarray:
 
 
 def _by_string_symbol(joint: np.ndarray, seen: int, order: np.ndarray) -> np.ndarray:
-    """Sum weights over the partial permutations; return (m, k + 1) sums by symbol of the string.
+    """Sum the weights of m strings over P partial permutations, by symbol of the string.
+
+    Returns (m, k + 1) sums for k symbols; the last column is for the end.
 
     joint: (m, P, k + 1) weights by symbol of the automaton; the last column is for the end.
     order: (m, k) the symbols in order of first occurrence; symbols that do not occur are last.
@@ -390,15 +402,15 @@ def _numbers(model: Automaton, kind: type[ForwardStates | ForwardVectors], ways:
 def _all_prefixes(
     model: Automaton, lengths: np.ndarray, ids: np.ndarray, first: np.ndarray, delicate: np.ndarray
 ) -> Iterator[_Prefixes]:
-    """Yield each prefix of each string once, many at a time; the next yield overwrites the arrays.
+    """Yield all prefixes of S strings in groups. The next group overwrites the arrays of a group.
 
-    ids, first: from `canonical`.
-    delicate: (S,) bool; set, in place, for strings whose vectors may underflow.
+    ids, first: renumbered strings (S, L) and first positions of symbols (S, k), of `canonical`.
+    delicate: (S,) bool; set to True, in place, for strings whose vectors may underflow.
     """
     k = len(model.symbols)
     kind = ForwardStates if model.is_deterministic else ForwardVectors
     every = steps_in_range(model)
-    # Read strings with similar numbers of different symbols together; their arrays have one shape.
+    # Read strings with equally many different symbols together, so that they need equal memory.
     different = (first < lengths[:, None]).sum(axis=1)
     pending = np.argsort(different, kind="stable")
     while len(pending):
@@ -407,7 +419,7 @@ def _all_prefixes(
         rows, pending = pending[-size:], pending[:-size]
         vectors = kind(model, len(rows), most)
         scale = np.zeros((len(rows), 1))
-        taken = 0  # steps since the last rescaling
+        taken = 0  # symbols read since the last rescaling
         for seen in range(k + 1):
             begin = first[rows, seen - 1] + 1 if seen else np.zeros(len(rows), dtype=np.int64)
             finish = first[rows, seen] if seen < k else lengths[rows]

@@ -134,8 +134,9 @@ def _walk(
     order = order[weight[order] > 0]
     source, symbol, target, weight = (each[order] for each in (source, symbol, target, weight))
     last = np.cumsum(np.bincount(source, minlength=n)) - 1  # the last outcome of each state
-    # The bound of an outcome is the number of its state plus the cumulative probability. Bounds
-    # increase, so one search finds an outcome for every string.
+    # The bound of an outcome is the number of its state plus a cumulative probability. This is the
+    # sum of the probabilities of the state's outcomes, up to and including this outcome. Bounds
+    # increase, so one search serves all strings.
     sums = np.cumsum(weight)
     before = np.concatenate([[0.0], sums[last[:-1]]])
     bound = source + (sums - before[source]) / (sums[last] - before)[source]

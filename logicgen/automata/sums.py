@@ -92,9 +92,9 @@ def trim(automaton: Automaton) -> Automaton:
 def forward(automaton: Automaton) -> np.ndarray:
     """Return the forward weight of each of n states, (n,).
 
-    It is the total weight of all paths from the beginning to the state.
+    It is the total weight of all paths from the beginning to the state. In a probabilistic
+    automaton, it is the expected number of visits of a random string to the state.
 
-    In a probabilistic automaton, this is the expected number of visits of a string to the state.
     Raises LogicgenError if a forward weight is infinite; the message names states.
     """
     reached = accessible(automaton)
@@ -141,7 +141,7 @@ def log_allsum(automaton: Automaton) -> float:
 
 
 def _allsum(automaton: Automaton) -> tuple[float, int]:
-    """Return a number x and an integer e with allsum `x 2^e`."""
+    """Return a number x and an integer e, so that the allsum is `x 2^e`."""
     if not useful(automaton).any():
         return 0.0, 0
     initial, ahead, _, exponent = _pushed(trim(automaton))
@@ -149,7 +149,7 @@ def _allsum(automaton: Automaton) -> tuple[float, int]:
 
 
 def _pushed(part: Automaton) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-    """Return initial and backward weights as numbers and exponents of 2, against overflow.
+    """Return initial and backward weights as numbers times powers of 2, to avoid overflow.
 
     The results are arrays i, x and e (n,) and an integer t. The backward weights are `x 2^e`, the
     initial weights are `i 2^(t - e)`, and the allsum is `2^t (i @ x)`. The caller guarantees that
@@ -215,7 +215,8 @@ def check_finite(automaton: Automaton) -> None:
         if _has_closure(matrix):
             continue
         radius = _perron_root(matrix)
-        # A cycle of very large and very small weights may have a small product. Scaling shows it.
+        # A very large weight can make the solution exceed `INFINITE`, although the product of each
+        # cycle is small. So test the scaled matrix, too.
         first = np.eye(1, len(states))[0]
         if radius >= 1 or not _has_closure(_scaled(matrix, _best_paths(matrix, first))):
             names = up_to_five(automaton.names(component == number))
@@ -344,8 +345,8 @@ def _perron_root(matrix: csr_array) -> float:
     return growth - 1
 
 
-# The largest permitted error of a sum of probabilities. Files may contain probabilities of only ten
-# digits.
+# The largest permitted error of a sum of probabilities. Files may contain probabilities with only
+# ten digits.
 TOLERANCE = 1e-9
 
 
@@ -385,7 +386,7 @@ def tightness(automaton: Automaton) -> Tightness:
     """Return the total probability of all strings, and the states that lose probability.
 
     Raises LogicgenError if the initial weights sum to more than 1, or if the final weight and the
-    transitions of a state do.
+    transitions of a state sum to more than 1.
     """
     reached = accessible(automaton)
     sums = automaton.total.sum(axis=1) + automaton.final  # (n,)

@@ -1,10 +1,10 @@
 """Weights of many strings at once, of their prefixes, and next-symbol probabilities.
 
-All are computed by the forward algorithm. Each string has a forward vector with a weight for each
-state. Reading a symbol multiplies the vector by the matrix of the symbol. The vector is rescaled,
-so that strings of 100,000 symbols do not underflow. A common scale for all states can fail: a state
-with a very small weight may underflow although only this state can continue the string. The weights
-of such strings are computed again with a logarithm for each state.
+The forward algorithm computes these numbers. Each string has a forward vector with a weight for
+each state. Reading a symbol multiplies the vector by the matrix of the symbol. The vector is
+rescaled, so that strings of 100,000 symbols do not underflow. A common scale for all states can
+fail: a state with a very small weight may underflow although only this state can continue the
+string. The weights of such strings are computed again with a logarithm for each state.
 
 In shapes of arrays, S is the number of strings, L the length of the longest string, n the number of
 states, and k the number of symbols. The allsum is the sum of the weights of all strings.
@@ -25,12 +25,13 @@ from logicgen.automata.sums import normalise, normalise_with_log, useful
 # of the string are computed again with logarithms.
 LEAST = 1e-140
 
-# The symbols between two rescalings multiply weights at least by DRIFT and at most by 1 / DRIFT.
-# The product LEAST * DRIFT * LEAST does not underflow.
+# Forward vectors are rescaled after a number of symbols (`steps_in_range`). Between two rescalings,
+# the symbols multiply a weight by a factor from DRIFT to 1 / DRIFT. So a weight of at least LEAST
+# stays above LEAST * DRIFT. The product with a final weight of at least LEAST does not underflow.
 DRIFT = 1e-20
 
-# The largest sizes of two arrays, in numbers: of the forward vectors of strings that are read
-# together (VECTORS), and of the terms of a sum in logarithms (BLOCK).
+# VECTORS: strings are read in groups. The forward vectors of a group have at most VECTORS numbers.
+# BLOCK: the largest number of terms of a sum that is computed with logarithms.
 VECTORS = 20_000_000
 BLOCK = 4_000_000
 
@@ -191,5 +192,5 @@ def _with_logarithms(automaton: Automaton, strings: Strings, readout: np.ndarray
 
 
 def smallest_positive(numbers: np.ndarray) -> float:
-    """Return the smallest positive number of an array, or 1 if that is smaller."""
+    """Return the smallest positive number of an array, but at most 1."""
     return float(numbers[numbers > 0].min(initial=1))

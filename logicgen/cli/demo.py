@@ -21,16 +21,17 @@ if TYPE_CHECKING:
 class Part:
     """A part of the demo: a data set, and a model that is trained on it or ships with logicgen.
 
-    A cell of the grid is a number of symbols and a length; the grid is the split that covers them.
+    The grid is the split for evaluation. A cell of the grid is the problems of one number of
+    symbols and one length, or a short range of lengths.
 
     Attributes:
         data: the name of a data-set recipe.
         model: the name of a model recipe, or of a shipped model.
-        says: a description of the heat map.
+        says: a description of the heat map of the scores; empty for no description.
         steps: the number of training steps; None for a shipped model.
         limit: the number of examples to evaluate, over all cells; None means all examples.
-        per_cell: the number of examples in each cell of the grid; the other splits are then empty.
-            None means the numbers of the recipe.
+        per_cell: the number of examples in each cell of the grid. If it is given, all other splits
+            are empty. None means that the recipe determines the sizes of all splits.
     """
 
     data: str

@@ -17,10 +17,13 @@ from logicgen.cli.options import REPLIES, check_no_replies, check_options
 from logicgen.cli.terminal import put, say, stage_bars
 from logicgen.errors import LogicgenError
 
-# A corpus is a data set of texts without answers. _CORPUS lists the options that need a corpus, and
-# _BOTH the arguments for any data set. _OF_REPLIES lists the arguments that `evaluate` allows with
-# a file of replies; _RENAMED_REPLIES lists them for `covariance`. _OF_PROMPTS lists the arguments
-# that `covariance --prompts` allows.
+# Lists of arguments and options of the commands below. A corpus is a data set of texts without
+# answers.
+# _CORPUS: options of `evaluate` that need a corpus.
+# _BOTH: arguments of `evaluate` for a corpus or any other data set.
+# _OF_REPLIES: arguments of `evaluate` that may be given with a file of replies.
+# _RENAMED_REPLIES: arguments of `covariance` that may be given with a file of replies.
+# _OF_PROMPTS: arguments that `covariance --prompts` allows.
 _CORPUS = ("context", "beyond")
 _OF_REPLIES = (
     *("run", "data", "out", "split", "workers", "timeout", "mode", "mixed_prompts"),

@@ -11,7 +11,7 @@ from logicgen import __version__
 from logicgen.cli.terminal import OutputClosedError, put
 from logicgen.errors import LogicgenError
 
-# The first help line of each command, by section of the help. They are repeated here, so that
+# The first help line of each command, by section of the help. The lines are repeated here, so that
 # `logicgen --help` need not import the commands.
 COMMANDS = {
     "Begin": {

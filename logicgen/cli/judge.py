@@ -193,7 +193,7 @@ def _dimacs_files(problems: tuple[str, ...], source: str | None, dimacs: bool) -
     """Return the DIMACS files to solve; the list is empty if the problems are formulas.
 
     source: the file of the option --in.
-    dimacs: whether to read it as DIMACS, with any suffix.
+    dimacs: whether to read this file as DIMACS, although it has another suffix.
 
     Raises UsageError if both formulas and DIMACS files are given.
     """
@@ -208,8 +208,10 @@ def _dimacs_files(problems: tuple[str, ...], source: str | None, dimacs: bool) -
 def _solve_dimacs(files: list[str], target: str | None, workers: int, seconds: float) -> None:
     """Solve DIMACS files, and write the answers to `target`, or to standard output.
 
-    On a terminal, a progress bar shows the current file. After a second, the time limit of
-    `seconds` for each file is printed.
+    On a terminal, a progress bar shows the current file. If a file has been read and the work takes
+    more than a second, the time limit is printed.
+
+    seconds: the time limit for each file.
     """
     limit = f"limit: {seconds:g} s for each file (--timeout SECONDS for another)"
     report = threading.Timer(1.0, say, [limit])
@@ -243,14 +245,14 @@ def _check_dimacs_options(
 
 
 def run_bulk(rows: Iterator[Row], target: str | None, key: str, doing: str) -> Counter[str]:
-    """Write rows as JSON lines to `target`, and print how many there are and how fast it was.
+    """Write rows as JSON lines to `target`, and print their number and the speed.
 
     If `target` is a file, it appears under its name only when it is complete.
 
-    key: a field of the rows.
+    key: a key of the rows, such as `verdict`.
     doing: the label of the progress bar.
 
-    Returns how often each value of the field `key` occurs.
+    Returns how often each value of `key` occurs in the rows.
     """
     start = time.perf_counter()
     counts: Counter[str] = Counter()

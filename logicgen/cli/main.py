@@ -19,9 +19,9 @@ def main() -> None:
     interruption, the exit status is 128 plus the number of the signal. If the environment variable
     LOGICGEN_TRACEBACK is set, the traceback of an error is printed, too.
     """
-    # By default, the OpenMP threads of PyTorch wait for each other in a busy loop. When another
-    # program used one of two cores, this made training six times slower. Threads that sleep instead
-    # make training on free cores slower by a third.
+    # Let the OpenMP threads of PyTorch sleep while they wait for each other. By default they wait
+    # in a busy loop, which made training six times slower when another program used one of two
+    # cores. Sleeping threads make training on free cores slower by a third.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     # Ctrl-C during the imports below ends the process without a traceback.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:

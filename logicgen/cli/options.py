@@ -238,7 +238,7 @@ def given(options: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
 def flag(name: str, *others: str) -> str:
     """Return an option as it is written on the command line, such as `--top-k` for `top_k`.
 
-    Only the first of several names is used.
+    others: further names of options, which are ignored.
     """
     return "--" + name.replace("_", "-")
 

@@ -53,9 +53,9 @@ def read_text() -> str:
 def open_streams() -> None:
     """Replace standard streams that the shell has closed (`>&-`) by the null device.
 
-    Otherwise the next file that is opened gets the descriptor of such a stream, and messages are
-    written into this file. Reading a closed input and writing to a closed output still fail.
-    Messages to a closed standard error are lost.
+    If a stream is closed, the next file that is opened gets the descriptor of the stream, and
+    messages would be written into this file. Reading a closed input and writing to a closed output
+    still fail. Messages to a closed standard error are lost.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is not None:
@@ -82,7 +82,7 @@ def flush_output() -> None:
 def drop_output() -> None:
     """Discard the output that is not yet written.
 
-    Otherwise Python would try to write it again at exit, and fail again.
+    Python would try to write this output again at exit, and fail again.
     """
     nothing = os.open(os.devnull, os.O_WRONLY)
     with suppress(OSError):  # standard output may have no descriptor

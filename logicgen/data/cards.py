@@ -12,7 +12,7 @@ from logicgen.data.recipe import CorpusRecipe, DataRecipe
 
 
 def card(recipe: DataRecipe, description: dict[str, Any]) -> str:
-    """Return the text of a data set's card."""
+    """Return the text of a data set's card, its README.md."""
     name, task = description["name"], recipe.load_task()
     paths, held = _splits(recipe, description["splits"])
     verified = (
@@ -73,7 +73,7 @@ configs:
 
 
 def _size_category(splits: dict[str, Any]) -> str:
-    """Return the size category of the Hugging Face Hub, such as `1K<n<10K`, for all splits."""
+    """Return the Hugging Face size category, such as `1K<n<10K`, of all splits together."""
     examples = sum(content["examples"] for content in splits.values())
     bounds = {10**3: "n<1K", 10**4: "1K<n<10K", 10**5: "10K<n<100K", 10**6: "100K<n<1M"}
     bounds |= {10**7: "1M<n<10M", 10**8: "10M<n<100M", 10**9: "100M<n<1B"}
@@ -81,9 +81,9 @@ def _size_category(splits: dict[str, Any]) -> str:
 
 
 def _splits(recipe: DataRecipe, splits: dict[str, Any]) -> tuple[str, str]:
-    """Return the paths of the splits as YAML, and a Markdown table of their sizes.
+    """Return the paths of the splits as YAML, and a Markdown table of the sizes of the splits.
 
-    Remarks about cells with too few examples follow the table.
+    If some cells have too few examples, the text after the table reports these cells.
     """
     files, rows, short = [], [], []
     for split, content in splits.items():
@@ -109,7 +109,7 @@ def _splits(recipe: DataRecipe, splits: dict[str, Any]) -> tuple[str, str]:
 
 
 def corpus_card(recipe: CorpusRecipe, description: dict[str, Any]) -> str:
-    """Return the text of a corpus's card."""
+    """Return the text of a corpus's card, its README.md."""
     rows = [
         [split, f"{content['tokens']:,}", str(len(content["parts"]))]
         for split, content in description["splits"].items()

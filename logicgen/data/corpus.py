@@ -1,7 +1,10 @@
-"""Corpora on disk: made from a recipe part by part, opened as memory-mapped arrays.
+"""Corpora on disk: made from a recipe, and opened as memory-mapped arrays.
+
+A split consists of numbered parts. Each part has its own files, so that an interrupted command can
+continue with the next part.
 
 FOLDER/corpus.json                 recipe, seed, versions, tokens, files with checksums
-FOLDER/train/00000.tokens.npy      arrays of one part, which NumPy opens in one line
+FOLDER/train/00000.tokens.npy      an array of part 0, a file that NumPy can open
 FOLDER/validation/ FOLDER/test/    the same for these splits
 FOLDER/README.md                   a card for people
 """
@@ -62,7 +65,7 @@ class Corpus(DataFolder[CorpusRecipe]):
         return [f"{place}: {different:,} different tokens; {sizes}"]
 
     def arrays(self, split: str, what: str = TOKENS) -> list[np.ndarray]:
-        """Return the arrays of a split, memory-mapped, part by part.
+        """Return the memory-mapped arrays of a split, one array for each part.
 
         what: the content of the arrays: tokens, keys, or plain text.
         Raises LogicgenError for an unknown or empty split, and for missing or damaged arrays.
@@ -83,8 +86,8 @@ class Corpus(DataFolder[CorpusRecipe]):
 
 
 def _mapped(path: Path) -> np.ndarray | None:
-    """Return the array in a NumPy file, memory-mapped; None if it has no token ids."""
-    with suppress(Exception):  # NumPy parses headers as Python and raises many errors
+    """Return the array in a NumPy file, memory-mapped; None if the file has no token ids."""
+    with suppress(Exception):  # a damaged header can raise any error of Python
         array = np.lib.format.open_memmap(path, mode="r")
         return array if array.dtype.kind == "u" else None
     return None
@@ -93,10 +96,11 @@ def _mapped(path: Path) -> np.ndarray | None:
 def corpus_rows(
     arrays: list[np.ndarray], numbers: np.ndarray, length: int | None = None
 ) -> np.ndarray:
-    """Return the first `length` tokens of chosen rows: (chosen rows, length).
+    """Return the first `length` tokens of chosen rows, with the shape (chosen rows, length).
 
-    arrays: each has the shape (rows, tokens). Rows are numbered from the first array to the last.
+    arrays: arrays of the shape (rows, tokens). Row numbers continue from one array to the next.
     numbers: numbers of the chosen rows.
+    length: number of tokens; all tokens of the rows if not given.
     """
     ends = np.cumsum([len(array) for array in arrays])
     parts = np.searchsorted(ends, numbers, side="right")
@@ -107,7 +111,10 @@ def corpus_rows(
 
 
 def checked_ids(ids: np.ndarray, tokens: int) -> np.ndarray:
-    """Return token ids as they are. Raises LogicgenError if an id is not below `tokens`."""
+    """Return token ids unchanged. Raises LogicgenError if an id is not in the vocabulary.
+
+    tokens: the size of the vocabulary.
+    """
     # Ids are checked when they are read: checking a whole corpus first takes too long.
     if ids.max(initial=0) >= tokens:
         raise LogicgenError(
@@ -129,12 +136,12 @@ def make_corpus(
     """Make the corpus in `folder`, or its missing parts; return its description.
 
     Memory does not grow with the corpus. One process makes the corpus; `workers` has no effect.
-    Raises LogicgenError if the folder has other content, or if there is no text.
+    Raises LogicgenError if the folder has other content, or if the recipe's files have no text.
     """
     begin = head(recipe, name, seed)
     before = Corpus.begun(folder, begin)
     if before is not None and before["complete"]:
-        _remove_listings(folder, before)  # files of a process that was killed at the end
+        _remove_listings(folder, before)  # a process that was killed at the end left these files
         return before
     source = recipe.load_task().source(recipe.settings(name), seed)
     versions = {"logicgen": version("logicgen"), "numpy": np.__version__, **source.facts}
@@ -161,15 +168,15 @@ def make_corpus(
 
 
 def _remove_listings(folder: Path, description: dict[str, Any]) -> None:
-    """Remove the JSON file of each part, whose content the description repeats."""
+    """Remove the JSON files of all parts. The description contains the same entries."""
     for split, content in description["splits"].items():
         for number in range(len(content["parts"])):
             _listing(folder, split, number).unlink(missing_ok=True)
 
 
 def _make_parts(source: CorpusSource, folder: Path, progress: Progress) -> dict[str, Any]:
-    """Make the missing parts; return the description of all splits."""
-    # The smallest integer type that can hold every id.
+    """Make the missing parts of all splits; return the description of the splits."""
+    # The smallest integer type that can hold every token id.
     kind = np.min_scalar_type(len(source.tokens) - 1)
     splits: dict[str, Any] = {}
     for split in CORPUS_SPLITS:
@@ -206,7 +213,7 @@ def _listing(folder: Path, split: str, number: int) -> Path:
 
 
 def _made(folder: Path, split: str, number: int) -> dict[str, Any] | None:
-    """Return the files of a part, or None if a file is missing; the part is then made again."""
+    """Return the entries of a part's files; None if a file is missing, so the part must be made."""
     if not _listing(folder, split, number).is_file():
         return None
     with suppress(LogicgenError):
@@ -218,17 +225,19 @@ def _made(folder: Path, split: str, number: int) -> dict[str, Any] | None:
 
 
 class Ciphers:
-    """The rows of a split, each of `length` tokens; they are read on demand.
+    """The rows of a split as cipher texts with their plain texts, read on demand.
 
-    A cipher corpus has stored keys, or the stored plain text if it is not one-to-one. The symbols
-    of an automaton's strings are permuted when a row is read. The number of the row determines this
-    permutation, which is its key.
+    The key of a row replaces each token of the plain text by another token. A corpus of ciphers
+    stores the keys. If its ciphers are not one-to-one, it stores the plain texts instead. The
+    strings of an automaton are stored as plain text. When a row is read, its tokens are permuted by
+    a key that depends only on the number of the row.
 
     Raises LogicgenError for another corpus, and for a split that is unknown or has no rows.
 
     Attributes:
-        staying: no key changes an id below this number. These ids are `<end>`, in texts also
+        staying: no key changes a token id below this number. These ids are `<end>` and, in texts,
             `<other>`.
+        length: number of tokens of each row.
     """
 
     def __init__(self, corpus: Corpus, split: str) -> None:
@@ -246,7 +255,7 @@ class Ciphers:
         stored = corpus.split(split)["parts"][0]
         self._keys = corpus.arrays(split, KEYS) if KEYS in stored else None
         self._plain = corpus.arrays(split, PLAIN) if PLAIN in stored else None
-        self.staying = STAYING if corpus.holds == "ciphers" else 1  # <end> alone
+        self.staying = STAYING if corpus.holds == "ciphers" else 1  # only <end>
         self.length = int(self._tokens[0].shape[1])
         self._different = len(corpus.tokens)
 
@@ -255,10 +264,11 @@ class Ciphers:
         return sum(map(len, self._tokens))
 
     def rows(self, numbers: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the first `length` tokens of rows as written, and their plain text.
+        """Return the first `length` tokens of some rows: the cipher text and the plain text.
 
-        Both arrays have the shape (rows, length), for the rows with the given numbers.
-        After `<end>`, a row of text continues with the next document.
+        Both arrays contain token ids and have the shape (rows, length).
+
+        numbers: numbers of the rows.
         """
         tokens = self._read(self._tokens, numbers, length)
         if self._plain is not None:

@@ -12,7 +12,7 @@ from logicgen.data.recipe import DataRecipe
 
 LICENSE = "https://creativecommons.org/publicdomain/zero/1.0/"
 CR, SCHEMA = "http://mlcommons.org/croissant/", "https://schema.org/"
-# Terms that map to the name with the prefix `cr:`.
+# Terms of the Croissant vocabulary. Each stands for the same name with the prefix `cr:`.
 TERMS = """
 citeAs column equivalentProperty extract field fileObject fileProperty fileSet format
 includes isLiveDataset jsonPath key md5 parentField path recordSet references regex

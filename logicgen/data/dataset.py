@@ -25,12 +25,12 @@ from logicgen.files import sha256
 from logicgen.tasks import Task
 from logicgen.tokens import MOST_SYMBOLS, Vocabulary
 
-# A larger array, in bytes, is kept in a file.
+# The number of bytes above which an array is kept in a file instead of memory.
 LARGE = 2**26
 
 
 class GrowingArray:
-    """A one-dimensional array that grows at its end; a large one is kept in an unnamed file."""
+    """A one-dimensional array that grows at its end. A large array is kept in a temporary file."""
 
     def __init__(self, kind: type[np.generic]) -> None:
         self._kind, self._size = np.dtype(kind), 0
@@ -38,14 +38,14 @@ class GrowingArray:
         self._file: IO[bytes] | None = None
 
     def extend(self, piece: np.ndarray) -> None:
-        """Add some elements. Raises LogicgenError if the disk is full."""
+        """Append elements. Raises LogicgenError if the disk is full."""
         self._pieces.append(piece.astype(self._kind, copy=False))
         self._size += len(piece)
         if self._file is not None or self._size * self._kind.itemsize > LARGE:
             self._write()
 
     def array(self) -> np.ndarray:
-        """Return the elements; do not change them. Call this method once, at the end."""
+        """Return all elements, which must not be changed. Call this method once, at the end."""
         if self._file is None:
             return np.concatenate([np.empty(0, self._kind), *self._pieces])
         with self._file:
@@ -71,14 +71,14 @@ SOME = 2**20  # number of tokens that are examined at a time
 
 @dataclass(frozen=True)
 class Ragged:
-    """Sequences of different lengths end to end: row `i` is `ids[offsets[i]:offsets[i + 1]]`."""
+    """Sequences of token ids, joined end to end: row `i` is `ids[offsets[i]:offsets[i + 1]]`."""
 
-    ids: np.ndarray  # (total,) int32
+    ids: np.ndarray  # (tokens of all rows,) int32
     offsets: np.ndarray  # (rows + 1,) int64
 
     @staticmethod
     def of(sequences: Sequence[Sequence[int]]) -> Ragged:
-        """Return the sequences end to end."""
+        """Join sequences of token ids end to end."""
         ids = np.fromiter(chain.from_iterable(sequences), np.int32)
         return Ragged(ids, np.cumsum([0, *map(len, sequences)]))
 
@@ -94,17 +94,17 @@ class Ragged:
         return np.diff(self.offsets)
 
     def lengths_of(self, rows: np.ndarray) -> np.ndarray:
-        """Return the number of tokens of the chosen sequences, (len(rows),)."""
+        """Return the number of tokens of each chosen sequence, (chosen rows,)."""
         return np.asarray(self.offsets[rows + 1] - self.offsets[rows])
 
     def different(self) -> list[int]:
-        """Return the ids that occur, in ascending order."""
+        """Return the token ids that occur, in ascending order."""
         some = (self.ids[first : first + SOME] for first in range(0, len(self.ids), SOME))
         found = (np.unique(ids) for ids in some)
         return sorted(set(chain.from_iterable(each.tolist() for each in found)))
 
     def padded(self, rows: npt.ArrayLike, pad: int) -> np.ndarray:
-        """Return the chosen rows as one int64 matrix (len(rows), longest), padded with `pad`."""
+        """Return chosen rows as an int64 matrix (chosen rows, longest row), padded with `pad`."""
         rows = np.asarray(rows, dtype=np.int64)
         starts, lengths = self.offsets[rows], self.lengths_of(rows)
         width = int(lengths.max(initial=0))
@@ -140,7 +140,7 @@ class EncodedSplit:
     answers: Ragged
     symbols: np.ndarray  # (rows,) int32: number of symbols of each example's cell
     length: np.ndarray  # (rows,) int32: number of tokens of each problem
-    # The number of symbol rows that an embedding needs for these examples: highest number + 1.
+    # The number of rows for symbols that an embedding matrix needs: 1 + the highest symbol number.
     alphabet: int
 
     @staticmethod
@@ -161,12 +161,15 @@ class EncodedSplit:
         return len(self.problems)
 
 
-ROWS = 100_000  # number of rows that are encoded at a time
+ROWS = 100_000  # number of rows that are converted to token ids at a time
 COLUMNS = ("problem", "answer", "symbols", "length")  # the columns for training
 
 
 class Dataset(DataFolder[DataRecipe]):
-    """A finished data set: problems with their answers. Each shard is checked and read once."""
+    """A finished data set: problems with their answers, in files of rows (shards).
+
+    The checksum of a shard is verified once, when the shard is first read.
+    """
 
     noun, file, counted = "data set", "dataset.json", "examples"
     Description = DatasetDescription
@@ -175,7 +178,7 @@ class Dataset(DataFolder[DataRecipe]):
         super().__init__(folder)
         self.region: Region = self.recipe.region
         self._checked: set[str] = set()  # files with a verified checksum
-        self._last: tuple[str, pa.Table] | None = None  # the split that was read last
+        self._last: tuple[str, pa.Table] | None = None  # name and rows of the last split
 
     @staticmethod
     def files(description: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -184,7 +187,7 @@ class Dataset(DataFolder[DataRecipe]):
 
     @classmethod
     def whole(cls, folder: Path, description: dict[str, Any]) -> bool:
-        """Return whether all shards exist in full size; other shards are made again."""
+        """Return whether all shards exist with their recorded sizes."""
         shards = [(folder / name, shard["bytes"]) for name, shard in cls.files(description)]
         return all(path.is_file() and path.stat().st_size == size for path, size in shards)
 
@@ -222,9 +225,9 @@ class Dataset(DataFolder[DataRecipe]):
     def table(self, split: str, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the rows of a split: problem, answer, symbols, length, alpha_class.
 
-        columns: names of the columns to return; None for all columns.
+        The rows of the last split that was read with all columns stay in memory.
 
-        The last split that was read with all columns stays in memory.
+        columns: names of the columns to return; None for all columns.
 
         Raises LogicgenError for an unknown split, or a shard that is missing, truncated or altered.
         """
@@ -242,7 +245,7 @@ class Dataset(DataFolder[DataRecipe]):
         yield from zip(*(column.to_pylist() for column in table), strict=True)
 
     def _rows(self, shard: dict[str, Any], columns: Sequence[str] | None) -> pa.Table:
-        """Return the rows of a shard. Raises LogicgenError unless their number is right."""
+        """Return the rows of a shard. Raises LogicgenError if a row is missing or added."""
         path = self._shard(shard)
         table = read_shard(path, columns)
         if table.num_rows != shard["examples"]:
@@ -253,7 +256,7 @@ class Dataset(DataFolder[DataRecipe]):
         return table
 
     def _shard(self, shard: dict[str, Any]) -> Path:
-        """Return the path of a shard. Raises LogicgenError unless its checksum is right."""
+        """Return the path of a shard. Raises LogicgenError if the file is missing or damaged."""
         path = confined(self.folder, self.folder / shard["file"])
         if shard["file"] in self._checked:
             return path
@@ -303,7 +306,7 @@ def _ragged(texts: pa.ChunkedArray, vocabulary: Vocabulary) -> Ragged:
     joined = texts.combine_chunks()
     rows = pc.utf8_split_whitespace(joined)
     lengths = pc.list_value_length(rows).to_numpy(zero_copy_only=False)
-    empty = pc.equal(joined, "").to_numpy(zero_copy_only=False)  # "" splits into one token
+    empty = pc.equal(joined, "").to_numpy(zero_copy_only=False)  # an empty text has one empty token
     tokens = rows.flatten().dictionary_encode()
     if isinstance(tokens, pa.ChunkedArray):
         tokens = tokens.combine_chunks()
@@ -313,7 +316,7 @@ def _ragged(texts: pa.ChunkedArray, vocabulary: Vocabulary) -> Ragged:
         token = str(error.args[0])[:40]
         raise LogicgenError(f"token {token!r} is not in the vocabulary {vocabulary}") from None
     if (highest := max(ids, default=0)) >= len(vocabulary) + MOST_SYMBOLS:
-        # The embedding matrix would get a row for each symbol up to this number.
+        # A model would get an embedding for each symbol up to the highest, and need much memory.
         raise LogicgenError(
             f"symbol {vocabulary.token(highest)} is beyond the {MOST_SYMBOLS:,} that there are:"
             " generate the data set again"

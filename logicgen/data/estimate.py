@@ -21,18 +21,19 @@ from logicgen.errors import LogicgenError
 from logicgen.tasks.corpus_task import CorpusSource, RowCounts
 
 # Bytes of memory: SLOT for each example, and SETTLED for each example of the most frequent length.
-# All examples of one length are searched for repeated problems together. Each has a key of 8 bytes,
-# which is in memory three times while the keys are sorted.
+# Repeated problems are searched among all examples of a length at once. Each of these examples has
+# a key of 8 bytes, which is in memory three times while the keys are sorted.
 SLOT, SETTLED = 2, 24
 
-# Compressed bytes on disk: HASHED for each example (the hash does not compress), and TOKEN for
+# Compressed bytes on disk: HASHED for each example (its hash cannot be compressed), and TOKEN for
 # each token of its problem and answer.
 HASHED, TOKEN = 10, 0.75
 
-# The factor by which work files need more room than the finished files.
+# The factor by which a data set needs more room on disk while it is made, because of work files.
 MAKING = 2.5
 
-# Number of 64-bit copies of a part's arrays in memory while a corpus is made.
+# A corpus is made in parts. While a part is made, its arrays are in memory this many times, with 64
+# bits for each number.
 COPIES = 2
 
 # If data exceed one of these limits, their estimated size is printed before they are made.
@@ -44,7 +45,7 @@ class SizeEstimate:
     """An estimate of the size of data."""
 
     counted: int  # number of examples of a data set, or of rows of a corpus
-    unit: str  # `examples`, `rows`, or another unit
+    unit: str  # name of the counted things, such as `examples` or `rows`
     disk: int  # bytes
     memory: int  # bytes
 
@@ -65,7 +66,7 @@ class SizeEstimate:
         """
         held = 0
         for path in folder.rglob("*"):
-            with suppress(OSError):  # deleted by another process, which is reported later
+            with suppress(OSError):  # another process may delete the file; this is reported later
                 held += path.stat().st_size if path.is_file() else 0
         for takes, there, what, remedy in (
             (
@@ -103,7 +104,7 @@ def of_examples(sizes: Iterable[tuple[float, float]]) -> SizeEstimate:
 
 
 def of_plans(plans: Iterable[CellPlan]) -> SizeEstimate:
-    """Return the estimate for the examples that the plans of cells will make."""
+    """Return the estimate for the examples that are planned for some cells."""
     return of_examples((plan.quota, plan.cell.length + (plan.cell.width - 1) / 2) for plan in plans)
 
 
@@ -117,7 +118,7 @@ def of_corpus(source: CorpusSource) -> SizeEstimate:
 
 
 def of_recipe(recipe: Recipe) -> SizeEstimate | None:
-    """Return an upper estimate from the numbers in a recipe; None if they do not determine it."""
+    """Estimate the largest size of a recipe's data; None if the recipe does not determine it."""
     if isinstance(recipe, DataRecipe):
         asked = [(sum(recipe.sizes.model_dump().values()), recipe.region.length)]
         if recipe.grid is not None:
@@ -133,7 +134,7 @@ def of_recipe(recipe: Recipe) -> SizeEstimate | None:
 
 
 def announcement(recipe: Recipe, name: str) -> list[str]:
-    """Return a line with the estimate of a recipe, or no line if the data are small."""
+    """Return one line with the estimated size of a recipe's data; no line if they are small."""
     found = of_recipe(recipe)
     return [f"{name}: asks for {found}"] if found is not None and found.large else []
 

@@ -43,7 +43,10 @@ from logicgen.tokens import symbol_index, symbol_name
 
 ONE_CHARACTER = {"->": ">", "<->": "="}
 Example = tuple[str, str | None]
-"""A problem and its answer or None, in prefix notation, tokens separated by blanks."""
+"""A problem and its answer, as tokens in prefix notation, separated by blanks.
+
+If the answer is not known, it is None.
+"""
 
 _SEVERAL = {character: token for token, character in ONE_CHARACTER.items()}
 
@@ -86,7 +89,10 @@ def convert(task: str, source: Path, target: str, split: str = "train") -> int:
 
 
 def compact(text: str) -> str:
-    """Return tokens as one character each. LogicgenError: a symbol has several characters."""
+    """Return a text with one character for each token of `text`.
+
+    Raises LogicgenError if a symbol has several characters.
+    """
     tokens = [ONE_CHARACTER.get(token, token) for token in text.split()]
     if long := [token for token in tokens if len(token) != 1]:
         raise LogicgenError(
@@ -97,7 +103,7 @@ def compact(text: str) -> str:
 
 
 def spread(text: str, tokens: Collection[str]) -> str:
-    """Return tokens separated by blanks, from one character per token.
+    """Return the tokens of a compact text (one character for each token), separated by blanks.
 
     tokens: the fixed tokens of the language. `>` is `->` only if the language has that token.
     """
@@ -123,7 +129,7 @@ def write_two_lines(examples: Iterable[Example], path: Path) -> int:
 
 
 def write_json_lines(examples: Iterable[Example], path: Path) -> int:
-    """Write pairs as JSON lines, which `logicgen verify` reads; return their number."""
+    """Write examples as JSON lines, which `logicgen verify` reads; return their number."""
     rows = (
         {"problem": problem} if answer is None else {"problem": problem, "answer": answer}
         for problem, answer in examples
@@ -147,7 +153,7 @@ def _write(texts: Iterable[str], path: Path) -> int:
 
 
 def _lines(path: Path) -> Iterator[str]:
-    """Yield the lines of a UTF-8 text. Raises LogicgenError with file and line for other bytes."""
+    """Yield the lines of a file. Raises LogicgenError, with the line, if a line is not UTF-8."""
     with reading(path), open(path, "rb") as file:
         for number, line in enumerate(file, start=1):
             with reading(f"{path}, line {number}"):
@@ -156,7 +162,7 @@ def _lines(path: Path) -> Iterator[str]:
 
 
 def read_two_lines(path: Path, task: Task) -> Iterator[Example]:
-    """Yield pairs of problem and answer in prefix notation, read by the task and written again.
+    """Yield problems and answers in prefix notation from a file with two lines for each example.
 
     Raises LogicgenError with file and line if a line does not parse or an answer is missing.
     """
@@ -172,9 +178,10 @@ def read_two_lines(path: Path, task: Task) -> Iterator[Example]:
 
 
 def read_json_lines(path: Path, task: Task) -> Iterator[Example]:
-    """Yield pairs from JSON lines with `problem` and `answer`, in any notation the task reads.
+    """Yield pairs of problem and answer in prefix notation from a file of JSON lines.
 
-    `answer` may be missing. Raises LogicgenError with file and line if a line does not parse.
+    A line has `problem` and perhaps `answer`, in any notation that the task can parse. Raises
+    LogicgenError with file and line if a line does not parse.
     """
     for number, line in enumerate(_lines(path), start=1):
         with at(f"{path}, line {number}"):
@@ -198,7 +205,7 @@ def write_dimacs(examples: Iterable[Example], folder: Path, label: str) -> int:
     if os.path.exists(folder) and (not os.path.isdir(folder) or any(folder.iterdir())):
         raise LogicgenError(f"{folder}: is there already; choose another folder")
     part = part_path(folder)
-    shutil.rmtree(part, ignore_errors=True)  # files of a process that was killed
+    shutil.rmtree(part, ignore_errors=True)  # a killed process left these files
     row = -1
     try:
         part.mkdir(parents=True)

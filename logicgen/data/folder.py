@@ -53,17 +53,17 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
 
 
 class DataFolder(ABC, Generic[RecipeType]):
-    """Finished data in a `folder`, with their `description` and `recipe`.
+    """The finished data set or corpus in a `folder`, with its `description` and `recipe`.
 
-    Raises LogicgenError if the folder has no data, or if they are unfinished or damaged.
+    Raises LogicgenError if the folder has no data, or if the data are unfinished or damaged.
     """
 
-    noun: ClassVar[str]  # the kind of the data in messages
-    file: ClassVar[str]  # name of the description
-    counted: ClassVar[str]  # the unit of the sizes of splits
+    noun: ClassVar[str]  # name of the kind of data in messages, such as `data set`
+    file: ClassVar[str]  # name of the file with the description
+    counted: ClassVar[str]  # the things that the size of a split counts, such as `examples`
     Description: ClassVar[type[Description]]
     recipe: RecipeType
-    region: Region | None = None  # the region of the training problems
+    region: Region | None = None  # ranges of the training problems; None for a corpus
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -86,12 +86,15 @@ class DataFolder(ABC, Generic[RecipeType]):
     @classmethod
     @abstractmethod
     def summary(cls, description: dict[str, Any], place: object) -> list[str]:
-        """Return the last lines of `logicgen generate`; `place` is the folder or its URL."""
+        """Return the lines that `logicgen generate` prints at its end.
+
+        place: the folder of the data, or its URL.
+        """
 
     @staticmethod
     @abstractmethod
     def files(description: dict[str, Any]) -> Iterable[tuple[str, dict[str, Any]]]:
-        """Yield the path and the entry of each file in a finished description, in order."""
+        """Yield the path and the entry (with a checksum) of each file that a description lists."""
 
     @property
     def splits(self) -> dict[str, int]:
@@ -100,7 +103,7 @@ class DataFolder(ABC, Generic[RecipeType]):
 
     @classmethod
     def sizes(cls, description: dict[str, Any]) -> dict[str, int]:
-        """Return the size of each split in a finished description, as `splits`."""
+        """Return the size of each split in a finished description: its examples or tokens."""
         return {name: split[cls.counted] for name, split in description["splits"].items()}
 
     @property
@@ -120,9 +123,12 @@ class DataFolder(ABC, Generic[RecipeType]):
 
     @classmethod
     def checked(cls, content: bytes, place: object) -> tuple[dict[str, Any], Any]:
-        """Return the description in the content of a file: as JSON, and as a checked object.
+        """Parse and check a description. Return its JSON data, and an object of its schema.
 
-        place: the name of the file in messages. Raises LogicgenError if it is damaged.
+        content: the content of the file with the description.
+        place: the name of the file in messages.
+
+        Raises LogicgenError if the description is damaged.
         """
         remedy = f"make the {cls.noun} again in an empty folder"
         found = json_object(content, place, remedy)
@@ -135,7 +141,9 @@ class DataFolder(ABC, Generic[RecipeType]):
     def begun(cls, folder: Path, head: dict[str, Any]) -> dict[str, Any] | None:
         """Return the description in a folder, or None if the folder is empty or missing.
 
-        Raises LogicgenError if the folder has content other than the data of `head`.
+        head: the name, seed and recipe of the data, with perhaps further keys.
+
+        Raises LogicgenError if the folder has other data or other files.
         """
         path = folder / cls.file
         with reading(folder):
@@ -155,18 +163,18 @@ class DataFolder(ABC, Generic[RecipeType]):
 
     @classmethod
     def finished(cls, folder: Path, head: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the description of finished and whole data, else None. Raises as `begun`."""
+        """Return the description of finished and whole data, or None. Raises as `begun`."""
         found = cls.begun(folder, head)
         return found if found and found["complete"] and cls.whole(folder, found) else None
 
     @classmethod
     def whole(cls, folder: Path, description: dict[str, Any]) -> bool:
-        """Return whether no file is missing that could be made again."""
+        """Return whether no file is missing. A class that can make missing files overrides this."""
         return True
 
     @classmethod
     def check_same(cls, folder: Path, found: dict[str, Any], head: dict[str, Any]) -> None:
-        """Raise LogicgenError if the found description differs from `head` in a key of `head`."""
+        """Raise LogicgenError if a key of `head` has another value in the found description."""
         differs = [key for key in head if found.get(key) != head[key]]
         if differs:
             raise LogicgenError(
@@ -180,8 +188,8 @@ class DataFolder(ABC, Generic[RecipeType]):
         """Lock a folder, write a description that is not complete, and yield None.
 
         If another process has finished the same data in the meantime, yield their description:
-        nothing is left to do. Raises LogicgenError if another process has locked the folder, if it
-        has other content, or if it cannot be written.
+        nothing is left to do. Raises LogicgenError if another process has locked the folder, if the
+        folder has other content, or if it cannot be written.
         """
         prepare_folder(folder)
         with alone(folder):
@@ -212,10 +220,13 @@ def confined(folder: Path, path: Path) -> Path:
 
 @contextmanager
 def alone(folder: Path, command: str = "generate") -> Iterator[None]:
-    """Lock the folder for this process. Raises LogicgenError if another process has locked it."""
+    """Lock a folder in the `with` block. Raises LogicgenError if another process has locked it.
+
+    command: the name of the logicgen command that locks the folder, for the message.
+    """
     try:
         import fcntl
-    except ImportError:  # Windows
+    except ImportError:  # Windows has no such lock
         yield
         return
     with reading(folder):

@@ -1,21 +1,27 @@
 """From a recipe to a data set on disk: resumable, with the same bytes for any number of workers.
 
-A slot is the place of an example in its split. A unit is a group of slots, whose examples become
-one shard (file). A bucket is a group of units. A cell is the problems of one number of symbols and
-one range of lengths. A part is a group of cells.
+The modules of this package use these terms:
+
+    cell      the problems of one number of symbols and one range of lengths
+    part      a group of cells
+    slot      the place of an example in its split
+    unit      a group of slots, whose examples become one shard (file)
+    bucket    a group of units
+    key       a number of eight bytes that identifies a problem
 
 The splits are made in rounds. A round has four steps, and any number of processes share each step:
 
     draw      for each unit: draw a first example for each slot, independently of other units
-    gather    for each bucket: write records of the examples, a file for each part
+    gather    for each bucket: write the key and the slot of each example, a file for each part
     settle    for each part: if several slots have the same problem, decide which slot keeps it,
               and draw new examples for the other slots (`unique.py`)
     finish    for each bucket: write the shards
 
-At the end each part is checked: its keys are different and match the shards. The first process
-plans the steps (`_Generation`). It keeps the cell of each slot in memory, but no example. Workers
-do the steps (`Maker`) and exchange their results by work files. A step that is repeated writes the
-same bytes.
+At the end, all keys are checked: no key may occur twice, and the shards must have the same keys.
+
+The first process plans the steps (`_Generation`). It keeps the cell of each slot in memory, but no
+example. Workers do the steps (`Maker`) and exchange their results by work files. A step that is
+repeated writes the same bytes.
 """
 
 from __future__ import annotations
@@ -66,7 +72,7 @@ def generate(
     if not recipe.splits:
         raise LogicgenError(f"{name}: asks for no examples; give it [sizes] or a [grid]")
     if (known := Dataset.finished(folder, begin)) is not None:
-        WorkFiles(folder).clear()  # files of a process that was killed at the end
+        WorkFiles(folder).clear()  # a process that was killed at the end left these files
         return known
     stages = planned(recipe, name, progress)
     of_plans(chain.from_iterable(plans for _, plans in stages)).check(folder, name)
@@ -120,7 +126,7 @@ def planned(recipe: DataRecipe, name: str, progress: Progress) -> list[tuple[str
 
 
 class _Generation:
-    """One pass over the stages of a data set."""
+    """One attempt to make a data set. A stage is a split, or some cells of a split."""
 
     def __init__(
         self,
@@ -137,7 +143,7 @@ class _Generation:
             self.plans[split] = self.plans.get(split, []) + plans
         every = chain.from_iterable(plans for _, plans in stages)
         self.partition = Partition.of(every, recipe.load_task())
-        self.keys: dict[int, str] = {}  # the work file of the keys of each part
+        self.keys: dict[int, str] = {}  # for each part (group of cells), the file with its keys
         self.shards: dict[str, list[ShardFacts]] = {split: [] for split in self.plans}
         self.next_number = dict.fromkeys(self.plans, 0)  # number of the next shard of a split
 
@@ -159,8 +165,10 @@ class _Generation:
     def _stage(self, split: str, plans: list[CellPlan], pool: AnyPool) -> None:
         """Make the shards of some cells of a split.
 
-        Rounds repeat until no example is missing, or no more problems are found. The grid has a
-        single round.
+        Rounds repeat until no example is missing, or no new problem is found. The grid has a single
+        round.
+
+        plans: the plans of these cells.
         """
         whole = self.plans[split]
         everywhere, total = (sum(plan.quota for plan in part) for part in (whole, plans))
@@ -188,7 +196,7 @@ class _Generation:
     def _round(
         self, one: DrawingRound, plans: list[CellPlan], pool: AnyPool, say: Callable[[int], None]
     ) -> None:
-        """Make the shards of a round, or take existing shards; count the examples of each cell."""
+        """Make the missing shards of a round, and count the examples of each cell."""
         name = f"{one.stem}-settled.json"
         parts = self.files.read_json(name)
         if parts is None:
@@ -217,9 +225,9 @@ class _Generation:
     def _drawn(
         self, one: DrawingRound, pool: AnyPool, say: Callable[[int], None]
     ) -> dict[int, list[int]]:
-        """Draw the examples of all shards, and write their records.
+        """Draw the examples of all shards in a round, and write their keys and slots.
 
-        Returns, for each part (group of cells), the buckets (groups of shards) with records of it.
+        Returns, for each part (group of cells), the buckets (groups of shards) with its examples.
         """
         drawn = 0
         for found in _each(pool, Maker.draw, ((unit,) for unit in one.units())):
@@ -235,9 +243,9 @@ class _Generation:
     def _settled(
         self, one: DrawingRound, buckets: dict[int, list[int]], pool: AnyPool
     ) -> list[PartClaims]:
-        """Replace repeated examples, so that no problem occurs twice; return the results.
+        """Replace repeated examples, so that no problem occurs twice.
 
-        Each part (group of cells) is a separate job.
+        Each part (group of cells) is a separate job. Returns the result for each part.
 
         buckets: for each part, the buckets (groups of shards) with examples of the part.
         """
@@ -250,7 +258,7 @@ class _Generation:
         return list(_each(pool, Maker.settle, steps))
 
     def cells(self) -> str:
-        """Return a CSV text: for each cell, the examples that are asked for, held, and exist."""
+        """Return a CSV text: the planned, made and possible numbers of examples of each cell."""
         lines = ["split,symbols,length,asked,held,exist"]
         for split in sorted(self.plans, key=SPLITS.index):
             plans = self.plans[split]
@@ -262,7 +270,7 @@ class _Generation:
         return "\n".join(lines) + "\n"
 
     def account(self) -> dict[str, Any]:
-        """Return the description of the shards and cells of all splits."""
+        """Return the part of the description that lists the shards and counts the cells."""
         splits: dict[str, Any] = {}
         for split in sorted(self.shards, key=SPLITS.index):
             shards, plans = self.shards[split], self.plans[split]
@@ -289,7 +297,9 @@ def _each(
 ) -> Iterator[Any]:
     """Do a step once for each tuple of arguments; yield the results, in order.
 
-    Raises LogicgenError if a process died, and LostError if a step lacks a file.
+    step: a method of `Maker`, which workers call.
+
+    Raises LogicgenError if a process died, and LostError if a work file is missing.
     """
     for result in pool.map((step, *each) for each in arguments):
         if isinstance(result, Failure):

@@ -1,17 +1,18 @@
 """The steps by which a worker makes a data set; `generate.py` decides their order.
 
-A unit is the examples of one shard, and a bucket is a group of units. A part is a group of cells,
-which are the problems of one number of symbols and one range of lengths. To settle a part is to
+A unit is the examples of one shard, and a bucket is a group of units. A cell is the problems of one
+number of symbols and one range of lengths, and a part is a group of cells. A key is a number that
+identifies a problem, and a record is the key of an example with its place. To settle a part is to
 replace its repeated examples, so that no problem occurs twice.
 
 Each step reads work files of earlier steps. Their folder is removed at the end:
 
     train/00012.arrow         examples drawn for unit 12; removed when its shard is written
     train/00012.arrow.json    facts about the shard of unit 12
-    train/00000-3-1.npy       round with first unit 0: records of bucket 3 in part 1
-    train/00000-3-1.arrow     examples of bucket 3 that settling part 1 has changed
-    train/00000-settled.json  results of settling
-    keys/train-00000-1.npy    all keys of part 1 after that round
+    train/00000-3-1.npy       in the round with first unit 0: records of bucket 3 in part 1
+    train/00000-3-1.arrow     new examples for bucket 3, from settling part 1
+    train/00000-settled.json  results of settling: numbers of examples, changed buckets
+    keys/train-00000-1.npy    all keys of part 1 after this round
 
 Each file ends with a checksum of its content. Unlike shards, work files are not flushed to the disk
 at once. If a power cut damages a file, its checksum is wrong, and the file counts as missing.
@@ -74,7 +75,12 @@ class PartClaims(NamedTuple):
 
 
 class ShardFacts(NamedTuple):
-    """The entry of a shard in the description, and the sum of its keys."""
+    """The facts about a shard in the description of the data set, and further numbers.
+
+    Attributes:
+        given_up: number of problems that a solver gave up while the examples were made.
+        keys: checksum of the keys of the problems.
+    """
 
     file: str
     examples: int
@@ -85,17 +91,17 @@ class ShardFacts(NamedTuple):
 
 
 def unit_file(split: str, unit: int) -> str:
-    """Return the work file of the examples drawn for a unit."""
+    """Return the name of the work file with the examples drawn for a unit (shard)."""
     return f"{split}/{unit:05d}.arrow"
 
 
 def keys_file(one: DrawingRound, part: int) -> str:
-    """Return the work file of a part's keys after a round."""
+    """Return the name of the work file with the keys of a part (group of cells) after a round."""
     return f"keys/{one.split}-{one.number:05d}-{part}.npy"
 
 
 class WorkFiles:
-    """The work files of the data set in a folder, by name. LostError: a file is missing."""
+    """The work files of a data set. A method raises LostError if its file is missing or damaged."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / FOLDER
@@ -129,18 +135,18 @@ class WorkFiles:
         self._write(name, array.tobytes())
 
     def read_json(self, name: str) -> Any:
-        """Return plain data; None if the file is missing."""
+        """Return the JSON data in a file; None if the file is missing."""
         try:
             return json.loads(bytes(self._read(name)))
         except LostError:
             return None
 
     def write_json(self, name: str, value: Any) -> None:
-        """Write plain data."""
+        """Write JSON data."""
         self._write(name, json.dumps(value).encode())
 
     def part(self, name: str) -> Path:
-        """Return this process's own temporary path of a file; another process may write it, too."""
+        """Return a temporary path for a file, which no other process uses for the same file."""
         return own_part_path(self.folder / name)
 
     def remove(self, name: str) -> None:
@@ -192,7 +198,10 @@ class Maker:
         self.files, self.partition = WorkFiles(folder), partition
 
     def __call__(self, step: tuple[Any, ...]) -> Any:
-        """Do a step, a method with its arguments; return its result, or the LostError it raises."""
+        """Do a step, and return its result. If a work file is missing, return the LostError.
+
+        step: a method of this class, followed by its arguments.
+        """
         method, *arguments = step
         try:
             return method(self, *arguments)
@@ -211,16 +220,17 @@ class Maker:
 
     def _drawn(self, unit: Unit) -> Iterator[Found]:
         drawn = self.drawer.unit(unit.slots())
-        lost = drawn.given_up  # stored with the first example, to survive interruptions
+        # The number of problems that a solver gave up is stored with the first example.
+        lost = drawn.given_up
         slots = zip(unit.cells, drawn.attempts, drawn.examples, strict=True)
         for place, (cell, attempt, example) in enumerate(slots):
             number = self.partition.numbers[cell]
             yield Found(unit.number, place, attempt, number, lost if place == 0 else 0, example)
 
     def gather(self, one: DrawingRound, bucket: int) -> list[int]:
-        """Write records of the drawn examples in a group of shards, a file for each part.
+        """Write the keys and places of the drawn examples in a bucket (group of shards).
 
-        A part is a group of cells. Returns the numbers of the parts that have a file.
+        Each part (group of cells) gets a file. Returns the numbers of the parts that have a file.
         """
         units = (unit for unit in one.units_in(bucket) if unit >= one.first_drawn)
         found = records(self.files.read_table(unit_file(one.split, unit)) for unit in units)
@@ -252,7 +262,7 @@ class Maker:
         return PartClaims(part, list(settling.held.items()), changed)
 
     def finish(self, one: DrawingRound, bucket: int, parts: Sequence[int]) -> list[ShardFacts]:
-        """Write the missing shards of a bucket (a group of shards); return facts of all its shards.
+        """Write the missing shards of a bucket (group of shards); return facts about each shard.
 
         parts: the groups of cells whose examples were replaced in the bucket.
         """
@@ -295,9 +305,9 @@ class Maker:
         return [self._facts(path.relative_to(self.folder).as_posix())]
 
     def _facts(self, file: str) -> ShardFacts:
-        """Return the facts of a shard, read from the disk.
+        """Read a shard from the disk, and return the facts about it.
 
-        Raises LogicgenError if it is damaged, and LostError if it is missing.
+        Raises LogicgenError if the shard is damaged, and LostError if it is missing.
         """
         path = self.folder / file
         if not path.exists():
@@ -308,7 +318,7 @@ class Maker:
         return ShardFacts(file, len(table), size, digest, given_up(path), total)
 
     def _same(self, known: ShardFacts) -> ShardFacts:
-        """Return the recorded facts of a shard (its size, hash and so on), if they still hold.
+        """Return the recorded facts about a shard (its size and so on), if they still hold.
 
         Raises LogicgenError if the file was changed after it had been recorded.
         """
@@ -320,7 +330,9 @@ class Maker:
         return known
 
     def check(self, name: str) -> tuple[int, int]:
-        """Return the number of keys of a part, and their sum.
+        """Return the number and the checksum of the keys in a work file.
+
+        name: the name of the file.
 
         Raises LogicgenError if a key occurs twice.
         """

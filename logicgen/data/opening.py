@@ -1,4 +1,4 @@
-"""Recipes and folders of either kind: data sets and corpora."""
+"""Read recipes, and make and open data, of both kinds: data sets and corpora."""
 
 from __future__ import annotations
 

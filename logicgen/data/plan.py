@@ -40,16 +40,18 @@ class CellPlan:
 
     cell: Cell
     asked: int  # number of examples that the recipe asks for
-    # Number of problems that exist, with or without an answer; infinity if they are not counted.
+    # Number of possible problems, with or without an answer; infinity if they are not counted.
     holds: float
-    quota: int  # number of examples to make
-    held_out: bool = False  # whether training could use the same problems
-    held: int = 0  # number of examples that are made
-    exhausted: bool = False  # the last search found fewer examples than it should
+    # Number of examples to make. It differs from `asked` if some cells have too few problems.
+    quota: int
+    # Whether the problems must be kept away from a training split that could contain them.
+    held_out: bool = False
+    held: int = 0  # number of examples that exist in shards
+    exhausted: bool = False  # whether the last round found fewer examples than the cell needed
 
     @property
     def listed(self) -> bool:
-        """Return whether the problems are listed instead of drawn."""
+        """Return whether all problems are listed and shuffled, instead of drawn at random."""
         return LISTED * self.quota > self.holds and self.holds <= LONGEST_LIST
 
     @property
@@ -61,11 +63,11 @@ class CellPlan:
 def stages(
     recipe: DataRecipe, source: Source, progress: Progress = lambda split, done, total: None
 ) -> list[tuple[str, list[CellPlan]]]:
-    """Return the splits, or parts of splits, with their cells, in the order of making them.
+    """Return pairs of a split and the plans of its cells, in the order in which they are made.
 
-    Held-out splits come before training, with a small share of each cell. Grid cells beyond the
-    training region come last: their problems may be training problems, too (a string over 160
-    letters may contain only three letters), and training comes first then.
+    Held-out splits come before training, because each needs only a small share of a cell. Grid
+    cells beyond the training region come last. Some of their problems may also be training problems
+    (a string over 160 letters may contain only three letters), and training has priority.
     """
     plans = {split: split_cells(recipe, source, split, progress) for split in recipe.splits}
     grid = plans.pop("grid", [])
@@ -112,7 +114,7 @@ def split_cells(
         held_out = split != "train" and recipe.sizes.train > 0
         held_out = held_out and (split != "grid" or _inside(recipe, cell))
         holds = capacity(recipe, source, cell)
-        # Held-out splits may take about their reserved share of the problems of a cell.
+        # A held-out split may take about 1 / RESERVED of the problems of a cell.
         room = -(-int(holds) // RESERVED) if held_out and holds != math.inf else holds
         plans.append(CellPlan(cell, size, holds, int(min(size, room)), held_out))
     if split != "grid":
@@ -124,9 +126,11 @@ def split_cells(
 
 
 def fill(amount: int, room: Sequence[float]) -> list[int]:
-    """Divide `amount` into shares as equal as their limits `room` allow; return the shares.
+    """Divide `amount` into shares that are as equal as possible; return the shares.
 
-    Their sum is less than `amount` if the sum of the limits is less.
+    If the sum of the limits is less than `amount`, so is the sum of the shares.
+
+    room: the limit of each share.
     """
     given = [0] * len(room)
     left = int(min(amount, sum(room)))
@@ -143,12 +147,12 @@ def fill(amount: int, room: Sequence[float]) -> list[int]:
 def next_shares(plans: Sequence[CellPlan], missing: int) -> list[tuple[Cell, int]]:
     """Divide `missing` examples among cells that are not exhausted; return cells and shares."""
     open_plans = [plan for plan in plans if not plan.exhausted and plan.held < plan.holds]
-    open_plans.sort(key=lambda plan: plan.held)  # the emptiest cells get the remainder
+    open_plans.sort(key=lambda plan: plan.held)  # cells with few examples get the remainder
     shares = fill(missing, [min(plan.holds - plan.held, missing) for plan in open_plans])
     return [(plan.cell, share) for plan, share in zip(open_plans, shares, strict=True) if share]
 
 
-# The number of units whose work files are written together.
+# The number of units (shards) in a bucket. The work files of a bucket are written together.
 BUCKET = 32
 
 
@@ -158,7 +162,7 @@ class Unit:
 
     split: str
     number: int  # number of the shard
-    round: int
+    round: int  # number of the first shard of the round
     first: int  # number of the first slot
     cells: tuple[Cell, ...] = field(repr=False)  # cells of the slots, in order
     # Cells that may only take problems reserved for held-out splits.
@@ -189,9 +193,9 @@ class DrawingRound:
     Attributes:
         number: number of the first shard; the random numbers depend on this number. Shards of
             listed cells come first.
-        cells: cells of the slots, each once.
+        cells: the different cells of the slots.
         shares: number of slots of each cell.
-        slots: for each slot, the place of its cell in `cells`, shuffled by the seed.
+        slots: for each slot, the index of its cell in `cells`, in a random order.
         reserved: cells that may only take problems reserved for held-out splits.
         size: number of slots of a unit.
         first_drawn: number of the first shard with drawn examples.
@@ -220,15 +224,15 @@ class DrawingRound:
 
     @property
     def buckets(self) -> int:
-        """Return the number of buckets of units."""
+        """Return the number of buckets (groups of units)."""
         return -(-(self.end - self.number) // BUCKET)
 
     def bucket(self, unit: int) -> int:
-        """Return the number of the bucket of a unit."""
+        """Return the number of the bucket to which a unit belongs."""
         return (unit - self.number) // BUCKET
 
     def units_in(self, bucket: int) -> range:
-        """Return the numbers of a bucket's units."""
+        """Return the numbers of the units in a bucket."""
         first = self.number + bucket * BUCKET
         return range(first, min(first + BUCKET, self.end))
 
@@ -245,7 +249,7 @@ class DrawingRound:
         for number in range(self.first_drawn, self.end):
             first = (number - self.first_drawn) * self.size
             cells = tuple(self.cells[place] for place in self.slots[first : first + self.size])
-            # Only the cells of this unit, since units are sent to workers.
+            # Keep only the cells of this unit, because units are sent to workers.
             reserved = self.reserved.intersection(cells)
             yield Unit(self.split, number, self.number, first, cells, reserved)
 
@@ -253,7 +257,11 @@ class DrawingRound:
 def first_round(
     plans: Sequence[CellPlan], split: str, seed: int, number: int, size: int
 ) -> DrawingRound:
-    """Return the first round of some cells; `number` is the number of its first shard."""
+    """Return the first round for some cells.
+
+    number: the number of the first shard.
+    size: the number of slots (places of examples) in a shard.
+    """
     listings: list[Listing] = []
     unit, place = number, 0
     for plan in plans:

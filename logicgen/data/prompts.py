@@ -1,8 +1,8 @@
 """Write a data set as prompts, into files that trainers of language models read.
 
-There is a file for each split with examples; for lm-evaluation-harness there is also a task file. A
-row has the problem in infix notation, which a scorer needs. It also has the symbols, length and
-alpha-class from the data set, so that scores can be grouped by them.
+Each split with examples gets a file. For lm-evaluation-harness, a split also gets a task file. A
+row has the prompt, and the problem in infix notation, which a scorer needs. It also has the number
+of symbols, the length and the alpha-class of the problem, so that scores can be grouped by them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from logicgen.tasks.problems import ProblemSamples, alpha_class_of
 Row = dict[str, Any]
 
 ROWS = 10_000
-"""The number of rows that are made at a time."""
+"""The number of rows that are in memory at a time."""
 
 
 def prompt_rows(
@@ -63,7 +63,7 @@ def sampled_rows(
 ) -> Iterator[Row]:
     """Yield random problems with answers and prompts, as rows of the split *train*.
 
-    numbers: numbers of the problems in `samples`.
+    numbers: the indices of the problems in `samples`.
 
     Raises LogicgenError for a task without prompts, and if the ranges contain no problem.
     """
@@ -132,10 +132,10 @@ FORMATS: dict[str, tuple[str, Callable[[Row], Row]]] = {
     "trl": (".parquet", _trl),
     "verl": (".parquet", _verl),
 }
-"""By name of a format, the suffix of its files and the function that converts a row."""
+"""From the name of a format to the suffix of its files and the function that converts a row."""
 
-# Values are written as JSON, which is valid YAML. `until` is empty, because a text that ends the
-# generation would cut off the closing tag.
+# Values are written as JSON, which is valid YAML. `until` lists texts that end a completion. The
+# list is empty, because such a text would cut off the closing tag of the answer.
 LM_EVAL = """\
 # A task of lm-evaluation-harness: give --include_path with this folder. For models that do not
 # follow the format of answers, replace `strict` by `tolerant`.

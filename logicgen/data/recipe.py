@@ -23,7 +23,7 @@ from logicgen.tasks.corpus_task import CORPUS_SPLITS, CorpusTask
 from logicgen.tasks.problems import Rules
 
 Progress = Callable[[str, int, int], None]
-"""Called with a split, the number of its examples that are made, and their final number."""
+"""A function that shows progress: (name of a split, finished examples, planned examples)."""
 
 Holds = Literal["problems", "sequences", "ciphers"]
 SPLITS = ("train", "validation", "test", "grid")
@@ -37,36 +37,39 @@ def _ordered(bounds: tuple[int, int]) -> tuple[int, int]:
 
 Positive = Annotated[int, Field(ge=1)]
 Count = Annotated[int, Field(ge=0)]
-# Not strict: TOML and JSON have lists, not tuples.
+# `strict=False` accepts a list for a tuple, because TOML and JSON have no tuples.
 _RANGE = Field(strict=False), AfterValidator(_ordered)
 Symbols = Annotated[tuple[Count, Annotated[int, Field(le=1_000_000)]], *_RANGE]
 Lengths = Annotated[tuple[Positive, Annotated[int, Field(le=10_000)]], *_RANGE]
 
-# The problems of every cell are counted before the first example is drawn, and one page of a report
-# shows all cells.
+# The largest number of cells. The problems of every cell are counted before the first example is
+# drawn, and one page of a report shows all cells.
 MOST_CELLS = 100_000
 
-# A larger data set would take one machine weeks.
+# The largest number of examples. One machine would need weeks for more examples.
 MOST_EXAMPLES = 1_000_000_000
 Size = Annotated[int, Field(ge=0, le=MOST_EXAMPLES)]
 
 
-# Default limits of one problem, in search steps and in seconds. Both allow minutes; most problems
-# take microseconds.
+# Default limits for solving one problem, in search steps and in seconds. Most problems take
+# microseconds.
 EFFORT, TIMEOUT = 10_000_000, 60.0
 
 
 class Recipe(Table):
     """The common part of the recipes of data sets and of corpora."""
 
-    progress_unit: ClassVar[str]  # the unit of the progress bar
+    progress_unit: ClassVar[str]  # the things that the progress bar counts
 
     task: str  # the task's name
     description: str = ""
 
     @classmethod
     def read(cls, name: str, changes: Mapping[str, Any] | None = None) -> Self:
-        """Return a shipped recipe by name, or the one in a TOML file, with changes by dotted key.
+        """Return a shipped recipe, or the recipe in a TOML file, with some values replaced.
+
+        name: the name of a shipped recipe, or the path of a file.
+        changes: the new values by dotted key, such as `sizes.train`.
 
         Raises LogicgenError naming file and key if the recipe is not valid.
         """
@@ -101,7 +104,7 @@ class Recipe(Table):
 
     @abstractmethod
     def resized(self, size: int, where: str = "recipe") -> Self:
-        """Return the recipe for `size` examples, or raise LogicgenError naming `where`."""
+        """Return the recipe with `size` examples, or raise LogicgenError naming `where`."""
 
 
 class _Ranges(Table):
@@ -158,7 +161,7 @@ class _Ranges(Table):
 class Region(_Ranges):
     """The region of training problems; validation and test follow the same distribution.
 
-    The distribution is uniform over `balance`, as far as problems exist.
+    The distribution is uniform over the values of `balance`, as far as problems exist.
     """
 
     balance: Literal["length", "symbols-and-length"] = "length"
@@ -226,7 +229,7 @@ class DataRecipe(Recipe):
         return {key: value for key, value in content.items() if key not in unset}
 
     def part(self, split: str) -> Region | Grid:
-        """Return the ranges of a split."""
+        """Return the ranges of symbols and lengths of a split."""
         if split != "grid":
             return self.region
         assert self.grid is not None
@@ -238,8 +241,8 @@ class DataRecipe(Recipe):
         return (self.distinct or self.load_task().distinct) == "alpha"
 
     def rules(self) -> Rules:
-        """Return the rules for a `Drawer`."""
-        # The limits ensure that every data set is finished.
+        """Return the rules by which a `Drawer` draws problems."""
+        # Without limits, one hard problem could keep a data set from being finished.
         return Rules(
             task=self.load_task().limited(self.effort or EFFORT, self.timeout or TIMEOUT),
             settings=self.settings("recipe"),
@@ -291,7 +294,7 @@ class DataRecipe(Recipe):
         return self.model_copy(update={"sizes": Sizes(**new), "grid": grid})
 
     def check(self, where: str) -> None:
-        """Raise LogicgenError naming `where` and the key if such problems cannot be made."""
+        """Raise LogicgenError naming `where` and the key if the problems cannot be made."""
         super().check(where)
         with at(f"{where}: problem"):
             source = self.source(where)
@@ -314,7 +317,11 @@ class DataRecipe(Recipe):
 
 
 def _check_exists(source: Source, part: Region | Grid | None) -> None:
-    """Raise LogicgenError if no problem has a length, or a number of symbols, of the ranges."""
+    """Raise LogicgenError if the ranges of a split contain an impossible value.
+
+    A length is impossible if it fits neither the least nor the greatest number of symbols. The
+    least and the greatest number of symbols are impossible if they fit no length.
+    """
     if part is None:
         return
     least, most = part.symbols
@@ -348,7 +355,7 @@ class CorpusRecipe(Recipe):
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """Return the splits of the corpus. A text is divided among all splits."""
+        """Return the splits of the corpus: all splits if the task has no sizes of splits."""
         asked = self.settings("recipe").model_dump()
         return tuple(split for split in CORPUS_SPLITS if asked.get(split, 1))
 

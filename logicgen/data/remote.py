@@ -39,7 +39,7 @@ from logicgen.files import (
 )
 
 MARKER = ".begun.json"
-"""The marker file, with host, process and token of the writer."""
+"""Name of the marker file, which contains the host, the process and the token of the writer."""
 
 SHARDS = (".parquet", ".npy")
 """Suffixes of files that never change after they are written."""
@@ -49,8 +49,8 @@ class Upload:
     """Data of a `kind` that this process makes in a work folder and uploads to a store.
 
     Attributes:
-        local: the local folder of the data. Next to it are the token of the marker, and a file with
-            the checksum and name of each uploaded file.
+        local: the local folder of the data. The work folder also has a file with the token of the
+            marker, and a file with the checksum and name of each uploaded file.
     """
 
     def __init__(self, store: Store, kind: type[DataFolder[Any]], work: Path) -> None:
@@ -93,7 +93,10 @@ class Upload:
         return description
 
     def held(self) -> bool:
-        """Return whether the store has our marker. LogicgenError: it has another marker."""
+        """Return whether the store has the marker of this upload.
+
+        Raises LogicgenError if the store has the marker of another writer.
+        """
         content, found = self.store.read(MARKER), None
         if content is None:
             return False
@@ -109,10 +112,11 @@ class Upload:
         )
 
     def begin(self, known: bool) -> None:
-        """Create the marker, unless the store has ours.
+        """Create the marker, unless the store has the marker of this upload.
 
         known: whether the store has the description of these data.
-        Raises LogicgenError if another process writes there, or if the folder has other content.
+
+        Raises LogicgenError if another process writes there, or if the store has other content.
         """
         if self.held():
             return
@@ -201,7 +205,8 @@ def fill(
 ) -> dict[str, Any]:
     """Make data with `made`, and upload them to a folder of a store; return their description.
 
-    begin: the beginning of the description.
+    begin: the beginning of the description: name, seed and recipe.
+
     Raises LogicgenError if the folder has other content or another writer, or if the store fails.
     """
     store = Store(url)
@@ -269,7 +274,7 @@ def _copy(
     description: dict[str, Any],
     progress: Progress | None,
 ) -> None:
-    """Copy the files in a description, and the other files of its folder such as cards."""
+    """Copy the files that a description lists, and further files such as cards, to `copy`."""
     sizes = store.sizes()
     wanted: dict[str, str | None] = {
         name: None for name in sizes if "/" not in name and name[0] != "." and name != kind.file
@@ -297,7 +302,10 @@ def cache() -> Path:
 
 
 def _copy_of(store: Store, description: bytes) -> Path:
-    """Return the folder of a copy. Other data at the same URL have another folder."""
+    """Return the local folder for a copy of data.
+
+    If the data at a URL are replaced, the copy of the new data has another folder.
+    """
     name = store.url.rpartition("/")[2]
     key = text_sha256(f"{store.url} {description.hex()}")[:16]
     return cache() / "data" / f"{name}-{key}"

@@ -36,11 +36,11 @@ class Description(Table):
 
 
 class ShardFile(Table):
-    """A shard.
+    """A shard: a Parquet file with some examples of a split.
 
     Attributes:
         file: path in the folder.
-        examples: rows.
+        examples: number of rows.
         bytes: size of the file.
         sha256: checksum of the file.
     """
@@ -78,7 +78,7 @@ class DatasetSplit(Table):
 
 
 class Distinct(Table):
-    """The relation up to which no two problems of a data set are the same."""
+    """The test by which all problems of a data set differ: equality, or equality up to renaming."""
 
     up_to: Annotated[Literal["renaming", "equality"], Field(alias="up to")]
     checked: bool
@@ -88,7 +88,7 @@ class DatasetDescription(Description):
     """A data set, in its `dataset.json`. A complete description has all keys.
 
     Attributes:
-        format: 2: all slots draw at once; slots with a problem of an earlier slot draw again.
+        format: 2: the version of the format and of the way in which problems are drawn.
     """
 
     format: Literal[2]  # type: ignore[assignment]
@@ -112,7 +112,7 @@ class DatasetDescription(Description):
 
 
 class ArrayFile(Table):
-    """A NumPy array in a file: (N,), or (N, length) if every row is a sequence."""
+    """A NumPy array in a file, with the shape (tokens,) or (rows, length of a row)."""
 
     shape: Annotated[list[Count], Field(min_length=1, max_length=2)]
     sha256: Checksum
@@ -122,9 +122,9 @@ class PartFiles(Table):
     """The arrays of a part of a corpus.
 
     Attributes:
-        tokens: ids.
-        keys: keys of ciphers: column t has the token that replaces token t.
-        plain: plain text of ciphers that are not one-to-one.
+        tokens: token ids.
+        keys: keys of ciphers, one for each row. Column t has the token id that replaces id t.
+        plain: token ids of the plain text, if the ciphers are not one-to-one.
     """
 
     tokens: ArrayFile

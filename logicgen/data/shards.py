@@ -32,8 +32,8 @@ SCHEMA = pa.schema(
 
 GIVEN_UP = "logicgen.given_up"  # key of a shard's metadata; missing if no problem was given up
 
-MOST_BYTES = 2**30  # limit of a shard in memory; our shards have a few megabytes
-LONGEST = 10_000  # tokens of a problem
+MOST_BYTES = 2**30  # limit of a shard in memory; shards of logicgen have a few megabytes
+LONGEST = 10_000  # limit of the tokens of a problem
 
 
 def shard_path(folder: Path, split: str, number: int) -> Path:
@@ -46,8 +46,8 @@ def write_shard(
 ) -> None:
     """Write a shard atomically: under a temporary name, then renamed.
 
-    given_up: problems that a solver gave up meanwhile, for the file's metadata.
-    part: the temporary name, if it must be this process's own.
+    given_up: number of problems that a solver gave up, for the file's metadata.
+    part: the temporary path, if other processes may write the same shard.
     """
     table = table.replace_schema_metadata({GIVEN_UP: str(given_up)} if given_up else None)
     write_atomically(
@@ -59,7 +59,7 @@ def write_shard(
 
 
 def given_up(path: Path) -> int:
-    """Return how many problems a solver gave up for the examples of a shard."""
+    """Return how many problems a solver gave up while the examples of a shard were made."""
     try:
         return int((pq.read_schema(path).metadata or {}).get(GIVEN_UP.encode(), 0))
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -103,7 +103,7 @@ def keys(table: pa.Table, alpha: bool) -> np.ndarray:
     return np.array([fingerprint(problem) for problem in table["problem"].to_pylist()], np.int64)
 
 
-ROW_BYTES = 24  # bytes of a row, without the characters of its texts
+ROW_BYTES = 24  # bytes of a row in memory, without the characters of its texts
 
 
 def read_table(
@@ -160,12 +160,12 @@ def _check_header(
 
 
 def _plain(field: pa.Field) -> pa.Field:
-    """Return the field of a column as the file has it, without its dictionary."""
+    """Return the field of a column; if its texts are in a dictionary, as a field of plain texts."""
     return field.with_type(pa.string()) if pa.types.is_dictionary(field.type) else field
 
 
 def _check_size(table: pa.Table, most: int) -> None:
-    """Raise ValueError if the texts, without dictionaries, need too much memory."""
+    """Raise ValueError if the rows need more than `most` bytes. Repeated texts count each time."""
     characters = 0
     for column in table.columns:
         for chunk in column.chunks if pa.types.is_dictionary(column.type) else ():
@@ -181,6 +181,9 @@ def check_bytes(size: int, most: int) -> None:
 
 
 def fault(error: Exception) -> str:
-    """Return the fault of a file, in one line."""
+    """Return the fault of a damaged file, in one line.
+
+    error: the error that the file raised.
+    """
     what = "a column is missing" if isinstance(error, KeyError) else str(error)
     return " ".join(what.split())[:200]

@@ -27,7 +27,7 @@ REFUSALS = ("NoCredentialsError", "PartialCredentialsError", "ProfileNotFound", 
 """Names of errors that other credentials may prevent."""
 
 FINAL = (FileNotFoundError, PermissionError, NotImplementedError)
-"""Errors that would occur again at another try."""
+"""Errors that another try cannot prevent."""
 
 
 class ArrivalError(OSError):
@@ -81,7 +81,7 @@ class Store:
         return None if content is None else bytes(content)
 
     def create(self, name: str, content: bytes) -> bool:
-        """Put a small file unless the file exists; return whether it did not exist."""
+        """Create a small file, unless the file exists. Return whether the file was created."""
         try:
             self._tried(partial(self._create, self.path(name), content))
         except FileExistsError:
@@ -149,7 +149,7 @@ class Store:
     def _tried(self, function: Callable[[], Any], **result: Any) -> Any:
         """Return the result of a function, after at most four tries.
 
-        missing: the result if a file is missing. Without it, a missing file means a missing bucket.
+        missing: the result if a file is missing. If not given, report that the bucket is missing.
         """
         for pause in range(1, TRIES + 1):
             try:
@@ -166,7 +166,7 @@ class Store:
         raise AssertionError
 
     def _failure(self, error: Exception) -> LogicgenError:
-        """Return the error of a store in one line."""
+        """Return an error of another package as a LogicgenError of one line, with a remedy."""
         advice = "run the same command again to continue"
         if isinstance(error, ArrivalError):
             advice = (
@@ -184,7 +184,7 @@ class Store:
 def is_url(folder: str | os.PathLike[str]) -> bool:
     """Return whether a folder is named by a URL.
 
-    Raises LogicgenError for a URL that was a `Path`, which replaces two slashes by one.
+    Raises LogicgenError for a URL with one slash: `Path` replaces the two slashes of a URL by one.
     """
     text = os.fspath(folder)
     if re.match(r"[a-z0-9]{2,}:/[^/]", text, re.IGNORECASE):

@@ -28,7 +28,8 @@ from logicgen.data.shards import SCHEMA
 from logicgen.tasks import Cell, Task
 from logicgen.tasks.problems import REMAINDERS, Drawer, Example
 
-# The number of examples in a part of the cells. Parts are larger if cells cannot be separated.
+# The number of examples in a part (group of cells). A part is larger if all its cells may contain
+# the same problem.
 EXAMPLES = 250_000
 
 
@@ -37,8 +38,8 @@ class Partition:
     """A division of all cells into parts, such that no problem belongs to two parts.
 
     Attributes:
-        cells: all cells: the problems of one number of symbols and one range of lengths.
-        parts: the number of the part of each cell.
+        cells: all cells. A cell is the problems of one number of symbols and one range of lengths.
+        parts: for each cell, the number of its part.
     """
 
     cells: tuple[Cell, ...]
@@ -46,11 +47,11 @@ class Partition:
 
     @cached_property
     def numbers(self) -> dict[Cell, int]:
-        """Return the number of each cell."""
+        """Return the index of each cell in `cells`."""
         return {cell: number for number, cell in enumerate(self.cells)}
 
     def part(self, cell: Cell) -> int:
-        """Return the number of the part of a cell."""
+        """Return the number of the part that contains a cell."""
         return self.parts[self.numbers[cell]]
 
     @staticmethod
@@ -59,7 +60,7 @@ class Partition:
         quotas: Counter[Cell] = Counter()
         for plan in plans:
             quotas[plan.cell] += plan.quota
-        # Whether the number of symbols of a cell counts the symbols that occur in a problem.
+        # Whether a problem of a cell contains all symbols that the cell counts.
         shown = task.symbols_meaning == Task.symbols_meaning
         kinds = _kinds(list(quotas), shown)
         sizes: Counter[int] = Counter()
@@ -77,8 +78,8 @@ class Partition:
 def _kinds(cells: list[Cell], by_symbols: bool) -> dict[Cell, int]:
     """Number the cells; cells that may contain the same problem get the same number.
 
-    by_symbols: whether problems of cells with different numbers of symbols differ. It is false if
-        a problem need not show all symbols that it was drawn from.
+    by_symbols: whether problems of cells with different numbers of symbols always differ. They may
+        be equal if a problem need not contain all symbols of its cell.
     """
     by_symbols = by_symbols and all(cell.symbols is not None for cell in cells)
     above: dict[tuple[int | None, int], tuple[int | None, int]] = {}
@@ -98,15 +99,15 @@ def _kinds(cells: list[Cell], by_symbols: bool) -> dict[Cell, int]:
     return {cell: numbers.setdefault(top(firsts[cell]), len(numbers)) for cell in cells}
 
 
-# Single keys are collected in a set, up to this number, and then added to the array.
+# A table collects up to this number of new keys in a set, then it adds the keys to its array.
 ADDED = 100_000
 
 
 class KeyTable:
-    """A set of keys: a sorted array, and a small set of keys that were added later."""
+    """A set of keys (numbers that identify problems), mostly in a sorted array."""
 
     def __init__(self, keys: np.ndarray) -> None:
-        self._sorted = keys  # int64 (N,), strictly increasing
+        self._sorted = keys  # int64 (keys,), strictly increasing
         self._added: set[int] = set()  # keys that are not in the array
 
     def __contains__(self, key: object) -> bool:
@@ -123,7 +124,7 @@ class KeyTable:
             self.array()
 
     def hold(self, keys: np.ndarray) -> np.ndarray:
-        """Return whether each of N keys is in the table, bool (N,)."""
+        """Return, for each of some keys, whether it is in the table: bool (keys,)."""
         known = self.array()
         places = known.searchsorted(keys)
         there = places < len(known)
@@ -131,11 +132,11 @@ class KeyTable:
         return there
 
     def extend(self, keys: np.ndarray) -> None:
-        """Add keys (N,). They must be different and not in the table."""
+        """Add different keys that are not in the table. keys: int64 (keys,)."""
         self._sorted = np.sort(np.concatenate([self.array(), keys]))
 
     def array(self) -> np.ndarray:
-        """Return all keys, int64 (N,), strictly increasing."""
+        """Return all keys in ascending order, int64 (keys,)."""
         if self._added:
             added = np.sort(np.fromiter(self._added, np.int64, len(self._added)))
             self._sorted = np.insert(self._sorted, self._sorted.searchsorted(added), added)
@@ -170,7 +171,7 @@ class Found(NamedTuple):
     place: int
     attempt: int
     cell: int
-    given_up: int  # number of problems before it that a solver gave up
+    given_up: int  # number of problems that a solver gave up, counted with this example
     example: Example | None  # None: the place stays empty
 
 
@@ -205,7 +206,7 @@ RECORDS = 100_000
 
 
 def records(tables: Iterable[pa.Table]) -> np.ndarray:
-    """Return the records (N,) of N drawn examples, sorted by key, then by place in the split."""
+    """Return a record for each drawn example, sorted by key, then by place in the split."""
     found = [np.empty(0, RECORD)]
     for table in tables:
         table = table.filter(pc.is_valid(table["key"]))
@@ -260,7 +261,9 @@ class Settling:
     def _losers(self, drawn: Sequence[np.ndarray]) -> np.ndarray:
         """Add new keys to `seen`; return the records of repeated problems, in order of the split.
 
-        The first example of a problem is not a repetition.
+        The first example of a problem does not count as repeated.
+
+        drawn: the records of the part, an array sorted by key for each bucket (group of shards).
         """
         keys, losers = [np.empty(0, np.int64)], [np.empty(0, RECORD)]
         for some in _merged(drawn):
@@ -287,7 +290,7 @@ class Settling:
 
 
 def _merged(drawn: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
-    """Merge sorted arrays of records; yield the result, sorted by key, then by place, in pieces.
+    """Merge sorted arrays of records; yield pieces of the result, sorted by key, then by place.
 
     drawn: arrays of records, each sorted by key.
     """

@@ -33,10 +33,10 @@ ASKED = 1e-6
 class ControlSettings(ExperimentSettings):
     """Keys of a study of this experiment."""
 
-    students: Count
-    grammars: Count  # number of random grammars; their weights up to `improbable` are removed
+    students: Count  # number of learned grammars
+    grammars: Count  # number of random grammars
     seed: Seed
-    improbable: float
+    improbable: float  # weights of random grammars up to this number are set to 0
     lesson: LessonTable
 
 
@@ -45,7 +45,8 @@ def path_by_path(
 ) -> np.ndarray:
     """Return the probabilities of N sentences, (N,), as sums over all paths of units.
 
-    without: a connection; leave out the paths that use it. The sums are then not normalized.
+    sentences: (N, words) word ids.
+    without: a connection. Paths that use this connection are left out, without normalization.
     """
     total = np.zeros(len(sentences))
     for path in product(*map(range, map(len, grammar.units))):

@@ -67,7 +67,10 @@ def cut_grammar(run: Path, above: str, below: str, out: Path | None) -> tuple[li
 
 
 def _check_free(folder: Path, run: Path) -> None:
-    """Raise LogicgenError if `folder` contains the grammar to cut, or files that no cut wrote."""
+    """Raise LogicgenError if `folder` has the grammar to cut, or files that no cut would replace.
+
+    run: the file or folder of the grammar to cut.
+    """
     mine = {GRAMMAR, REPORT, "cut.png", "cut.svg", "weights.png", "weights.svg"}
     held = [each.name for each in folder.iterdir() if each.name not in mine and each.is_file()]
     if (folder / GRAMMAR).resolve() in (run.resolve(), (run / GRAMMAR).resolve()):
@@ -94,9 +97,10 @@ def _lost(grammar: Grammar, left: Grammar) -> list[str]:
 
 
 def sentence_lines(run: Path, prompt: str, *, count: int, seed: int, exact: bool) -> Iterator[str]:
-    """Yield `count` random sentences that agree with a prompt.
+    """Yield `count` sentences that agree with a prompt, as lines of text.
 
-    exact: yield the `count` most probable sentences with their probabilities instead.
+    exact: whether to yield the most probable sentences, with their probabilities. If False, yield
+        random sentences.
     """
     grammar, _ = load_grammar(run)
     given = grammar.encode(prompt)

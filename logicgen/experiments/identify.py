@@ -30,8 +30,8 @@ from logicgen.report.grammar_page import draw_grammars
 from logicgen.report.tables import Report
 from logicgen.training.students import Sentences
 
-# A learned grammar (student) has found the grammar of its sentences (teacher) if the mean of
-# their `distance` is below this number. It has found the class of the teacher if the mean of their
+# A learned grammar (student) has found the grammar of its sentences (teacher) if their mean
+# `distance` is below this number. The student has found the class of the teacher if their mean
 # `class_distance` is below this number.
 FOUND = 0.05
 
@@ -115,10 +115,10 @@ def identify(
 
 
 def weights_by_name(grammar: Grammar, teacher: Grammar) -> list[tuple[str, float]]:
-    """Return the name and the value of each weight of a grammar, in the order of the teacher.
+    """Return the name and the value of each weight of a grammar.
 
-    The units of the grammar are aligned with the teacher's units and get their names. Units that
-    the teacher never uses are left out.
+    The units of the grammar must be in the order of the teacher's units, and get their names. Units
+    that the teacher never uses are left out.
     """
     found = [
         (f"start -> {unit}", float(share))

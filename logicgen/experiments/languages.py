@@ -1,4 +1,4 @@
-"""Choice of languages on which counting is not enough, by a rule, before any model is trained.
+"""Choose languages on which counting is not enough, by a rule, before any model is trained.
 
 A lexinvariant model does not know the symbols of a string in advance (`automata/lexinvariant.py`).
 A counter is such a model that predicts the next symbol only from n-gram counts in the beginning of
@@ -28,8 +28,10 @@ from logicgen.tokens import symbol_name
 class LanguagesSettings(ExperimentSettings):
     """Keys of a study of this experiment.
 
-    draws: the number of automata; at most `chosen` automata are chosen.
-    first, last: bits are measured between these positions, on `strings` strings.
+    draws: the number of automata that are drawn.
+    chosen: the largest number of automata that are chosen.
+    first, last: the first and the last position in a string at which bits are measured.
+    strings: the number of strings on which bits are measured.
     fitted: the number of other strings to which the counters are fitted.
     """
 
@@ -69,7 +71,8 @@ def measure(
     counter.
 
     draw: the seed of the automaton.
-    first, last: measure between these positions; a position is the number of symbols before it.
+    first, last: the first and the last position to measure. A position is the number of preceding
+        symbols.
     strings: the number of strings.
     fitted: the number of other strings, to which the counters are fitted.
     """
@@ -84,7 +87,8 @@ def measure(
     def bits(probabilities: np.ndarray) -> float:
         """Return the mean bits per symbol of a model with these next-symbol probabilities.
 
-        probabilities: (strings, L, symbols), after the first 1 to L symbols of each string.
+        probabilities: (strings, L, symbols), for strings of L symbols. Entry (s, i) is the
+            distribution after symbol i, from 0, of string s.
         """
         chosen = np.take_along_axis(probabilities[:, :-1], read[:, 1:, None], 2)[..., 0]
         return float(-np.log2(chosen[:, first - 1 :]).mean())
@@ -109,7 +113,7 @@ def trials(settings: LanguagesSettings) -> dict[str, Call]:
 
 
 def distance(found: Json) -> float:
-    """Return how many bits per symbol the best counter needs more than the lexinvariant model."""
+    """Return how many bits per symbol the best counter is above the exact lexinvariant model."""
     best: float = min(found[name] for name in COUNTERS) - found["ideal"]
     return best
 

@@ -3,9 +3,10 @@
 Teachers are random grammars (`productions/grammar.py`). In the first kind, only one unit of each
 layer may emit a word. In the second kind, any unit may emit any word. A student is a grammar of the
 same size that learns sentences of its teacher. For teachers of the first kind, students are trained
-with and without `crispness`, a term of the loss. In the last column, students learn all sentences
-with their exact probabilities, as from an infinite sample. A student may miss the weights of the
-teacher and still find its class: all grammars with the same probabilities of sentences.
+with and without `crispness`, a term of the loss that prefers grammars in which each word determines
+its unit. Instead of a sample, students may also learn all sentences with their exact probabilities.
+A student may miss the weights of the teacher and still find its class: all grammars with the same
+probabilities of sentences.
 """
 
 from __future__ import annotations
@@ -172,11 +173,10 @@ def _cell(row: Json) -> str:
 
 
 def _found_class(found: Json) -> Json:
-    """Return the share of learned grammars (students) in the class of their teacher.
+    """Return the share of learned grammars (students) that found the class of their teacher.
 
-    The key of the result is `found_class`.
-
-    The result is empty if `class_distance` was not measured.
+    The result is a dictionary with the key `found_class`. If `class_distance` was not measured, the
+    dictionary is empty.
     """
     if found["classes"] is None:
         return {}

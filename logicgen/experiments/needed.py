@@ -4,7 +4,8 @@ A teacher is a random grammar. Both kinds of Transformers learn the same sentenc
 teachers. The measure is the divergence KL(teacher || model). The decoder-only Transformers
 (decoders) have more parameters. Their training is stopped at the smallest divergence, which
 requires knowledge of the teacher. The inductive Transformer is measured at the end of its training.
-For a fair comparison, it is also measured after the best of several shorter trainings.
+For a fair comparison, the best of several shorter trainings of the inductive Transformer is
+measured, too.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from logicgen.training.students import Sentences
 
 SIZE = {"width": 3, "layers": 3, "words": 8}
 INDUCTIVE, STOPPED = "inductive", "inductive, stopped"
-SHORTER = (20, 50, 100, 200)  # the numbers of steps of the shorter trainings, for STOPPED
+SHORTER = (20, 50, 100, 200)  # the numbers of steps of the shorter inductive trainings
 REACHED = (0.5, 0.2, 0.1, 0.05)  # thresholds of the divergence, in bits
 
 RESAMPLED = 10_000  # the number of bootstrap samples
@@ -78,7 +79,8 @@ def needed_point(
 
     teacher_seed: the seed of the teacher.
     sentences: the number of training sentences.
-    decoders: the size of each decoder by name, and the settings of their training as `training`.
+    decoders: the size of each decoder by name. The entry `training` contains the settings of their
+        training.
     """
     rng = np.random.default_rng(teacher_seed)
     teacher = random_grammar(**SIZE, rng=rng, concentration=0.5, own_words=True)
@@ -129,7 +131,7 @@ class DecoderLearner(Learner):
     def loss(
         self, batch: Tensor, generator: torch.Generator, measured: bool
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """Return the mean cross-entropy in nats, and no other measurements."""
+        """Return the mean cross-entropy of a batch in nats, and an empty dict of measurements."""
         return self.module.loss(batch), {}
 
 
@@ -149,7 +151,7 @@ class Patience:
         self.least, self.at = measure(), 0
 
     def __call__(self, done: int, loss: Tensor) -> bool:
-        """Return whether to stop the training after `done` steps; measure if it is time to."""
+        """Measure after every `every` steps. Return whether to end the training."""
         if done % self.every:
             return False
         value = self.measure()
@@ -186,16 +188,21 @@ def _decoder(
 
 
 def _rows(sentences: np.ndarray) -> Tensor:
-    """Turn word ids (sentences, words) into token ids: add 1, and insert a 0 at the beginning."""
+    """Turn word ids (sentences, words) into token ids (sentences, words + 1).
+
+    The token id of a word is its word id plus 1. The id 0 is inserted before the first word.
+    """
     return torch.from_numpy(np.insert(sentences + 1, 0, 0, axis=1))
 
 
 def reached(bits: np.ndarray, sentences: list[int], threshold: float) -> np.ndarray:
     """Return the number of sentences at which the divergence of each teacher reaches a threshold.
 
-    bits: (teachers, numbers of sentences) divergences. The result, (teachers,), is inf if no
-    divergence of a teacher is at most `threshold`. Between two numbers of sentences, the logarithms
-    of numbers and divergences are interpolated linearly.
+    The result, (teachers,), is inf if no divergence of a teacher is at most `threshold`. Between
+    two numbers of sentences, the logarithms of numbers and divergences are interpolated linearly.
+
+    bits: (teachers, numbers of sentences) divergences.
+    sentences: the numbers of sentences, in increasing order.
     """
     found = np.full(len(bits), np.inf)
     logs = np.log(sentences)

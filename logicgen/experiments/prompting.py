@@ -1,7 +1,7 @@
 """Learning and prompting: the published tables 1 and 2 of Vigoda and Rochais (2023), section 4.2.
 
-Students are grammars that are learned from two or three sentences. Each student then completes a
-first word.
+Students are grammars that are learned from two or three sentences of two words. Each student then
+gets the first word of a sentence and predicts the second word.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class PromptingSettings(ExperimentSettings):
 
 
 def sentence_ids(sentences: tuple[str, ...]) -> np.ndarray:
-    """Return the word ids of N sentences of two published words, (N, 2)."""
+    """Return the word ids (N, 2) of N sentences of two words; an id is an index in `WORDS`."""
     return np.array([[WORDS.index(word) for word in each.split()] for each in sentences])
 
 
@@ -45,10 +45,9 @@ def ask(
 ) -> Json:
     """Train models (students) on some sentences, and let each model complete each first word.
 
-    The result (`completions`) has an entry for each first and second word. `said` counts the second
-    word in `generations` random sentences of the first model that begin with the first word. The
-    entry also has the mean, the least and the largest probability of the second word over all
-    models.
+    In the result, `completions` has an entry for each pair of a first and a second word. `mean`,
+    `least` and `largest` are probabilities of the second word, over all models. The first model
+    also draws `generations` sentences with this first word; `said` of them have the second word.
     """
     lessons = [Sentences.of(sentence_ids(tuple(sentences)))] * students
     grammars, losses = learn(lessons, WORDS, 2, lesson, seed)

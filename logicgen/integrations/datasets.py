@@ -2,7 +2,7 @@
 
     trainer = GRPOTrainer(..., train_dataset=stream("ltl", symbols=(1, 5), length=(5, 20)))
 
-Problems are not stored: each is drawn and solved when it is read.
+Problems are not stored. A problem is drawn and solved when its row is read.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def stream(
 
     kind: the format of the rows, as in `logicgen export --for`.
     examples, notation: settings of prompts, as in `logicgen.prompt`.
-    shards: the number of workers of the data loader, because each worker has to read one shard. A
-        shard never ends, so a worker with several shards would only read the first shard.
+    shards: the number of workers of the data loader. Each worker reads one shard. A shard never
+        ends, so a worker with several shards would only read the first shard.
     how: arguments of `ProblemSamples`: `symbols`, `length`, `seed`, `curriculum`, ...
 
     Raises LogicgenError for a task without prompts, or for an impossible setting.
@@ -55,6 +55,8 @@ def stream(
 def _rows(parts: Sequence[int], shards: int, asked: dict[str, Any]) -> Iterator[Row]:
     """Yield the rows of some shards: row i if `i % shards` is in `parts`.
 
+    parts: the numbers of the shards.
+    shards: the number of all shards.
     asked: the arguments of `stream`.
     """
     how = dict(asked)

@@ -62,9 +62,10 @@ def solve(
 
 
 def _sample(row: dict[str, Any], source: dict[str, str]) -> Any:
-    """Return an Inspect sample for a row of an export. The target is the stored answer.
+    """Return an Inspect sample for a problem. Its target is the stored answer.
 
-    source: name, fingerprint and split of the data set, for the metadata.
+    row: the problem with its prompt, as `prompt_rows` yields it.
+    source: name and fingerprint of the data set, for the metadata.
     """
     kept = {key: value for key, value in row.items() if key not in ("prompt", "answer")}
     return Sample(
@@ -77,7 +78,7 @@ def _sample(row: dict[str, Any], source: dict[str, str]) -> Any:
 
 @task
 def ask(prompts: str, mode: Mode = "strict", timeout: float = 10.0) -> Any:
-    """Return an Inspect task with the prompts of a file. All prompts are of one logicgen task.
+    """Return an Inspect task with the prompts of a file. All must be prompts of one logicgen task.
 
     prompts: JSON lines, as `logicgen measure covariance --prompts` and `logicgen export --for
         jsonl` write them.

@@ -24,8 +24,9 @@ at_least("lm_eval", "0.4.13")
 
 
 def load(*, split: str, config_source: str, **_: Any) -> dict[str, Any]:
-    """Return a dict with one entry: from the name of a split to its rows (`datasets.Dataset`).
+    """Return a dict with one entry, from the name of a split to its rows (a `datasets.Dataset`).
 
+    split: the name of the split.
     config_source: the path of the task file, which the harness passes. The rows are in the file
         *split*.jsonl next to it.
 
@@ -62,7 +63,7 @@ def strict(doc: dict[str, Any], results: Sequence[object]) -> dict[str, float]:
 
 
 def tolerant(doc: dict[str, Any], results: Sequence[object]) -> dict[str, float]:
-    """Return the metrics of a completion as `strict` does. The answer may be anywhere in it."""
+    """Return the metrics as `strict` does. The answer may be anywhere in the completion."""
     return _judged(doc, results, "tolerant")
 
 

@@ -29,11 +29,11 @@ def reward_func(
     workers: int = 1,
     **_: Any,
 ) -> dict[str, Any]:
-    """Return the rewards of queries, once as `rewards` and once as `scores`, and `extra_logs`.
+    """Return a dict with the keys `rewards`, `scores` and `extra_logs`.
 
-    Rewards are float32 tensors with an item for each query: 1.0 for a right answer, else 0.0.
-    OpenRLHF needs a number for each query: it understands None as "no reward model". So an unknown
-    verdict gets 0.0, and `extra_logs` counts it as `unknown`. A query in which the completion
+    `rewards` and `scores` are equal: float32 tensors with an item for each query, 1.0 for a right
+    answer, else 0.0. OpenRLHF needs a number for each query, so an unknown verdict gets 0.0. In
+    `extra_logs`, the tensor `unknown` is 1.0 for these queries. A query in which the completion
     cannot be found gets an unknown verdict.
 
     queries: texts; each is a prompt followed by its completion, with special tokens.
@@ -71,12 +71,12 @@ def _asked(label: str) -> tuple[str, str]:
 
 
 def completion_in(query: str, prompt: str) -> str | None:
-    """Return the completion that follows the prompt in a query, or None if that is not certain.
+    """Return the completion in a query, the text after its prompt; None if its place is uncertain.
 
-    A prompt contains answers, in worked examples and in its instructions. They must not be taken
-    for the model's answer. The query may lack the beginning of the prompt, which OpenRLHF truncates
-    to fit. Then the completion follows the end of the prompt: the text after its last `</answer>`.
-    If this text occurs several times in the prompt, return None.
+    The answers in a prompt, such as those of worked examples, must not be read as the model's
+    answer. OpenRLHF removes the beginning of a prompt that is too long. Then the completion follows
+    the end of the prompt: the text after its last `</answer>`. If this text occurs several times in
+    the prompt, the place is uncertain.
     """
     if query.startswith(prompt):
         return query[len(prompt) :]

@@ -44,7 +44,7 @@ class LogicConfig:
         mode: how answers are found in completions, as in `logicgen.Scorer`.
         timeout: time limit of the judge in seconds, as in `logicgen.Scorer`.
         seed: seed of all problems; random if not given.
-        size: `len` of the data set. Problems with a higher index exist, too.
+        size: the length that the data set reports. Problems with higher indices exist, too.
     """
 
     min_symbols: int = 2
@@ -73,7 +73,7 @@ class LogicConfig:
 
 
 class LogicDataset(ProceduralDataset):
-    """Random solvable problems of a task. Item i depends only on the configuration and on i."""
+    """Random solvable problems of a task. Problem `i` depends only on the configuration and `i`."""
 
     task: ClassVar[str]
 
@@ -89,7 +89,7 @@ class LogicDataset(ProceduralDataset):
         self._scorer()  # raises LogicgenError for an impossible setting
 
     def __reduce__(self) -> Any:
-        """Make pickle store the task and the configuration, with the seed if it was random."""
+        """Make pickle store only the task and the configuration, which includes the seed."""
         return _dataset, (self.task, replace(self.config, seed=self.seed))
 
     @property

@@ -12,13 +12,13 @@ from logicgen.integrations.versions import importing
 from logicgen.tasks.lines import LONGEST, fields_of
 
 SAID = ("row", "problem", "split", "dataset", "fingerprint", "prompt_version")
-"""The fields in a sample's metadata that identify its problem."""
+"""The keys in the metadata of a sample of Inspect that identify its problem."""
 
 
 def read_replies(path: Path) -> list[dict[str, Any]]:
-    """Return the replies in a file as dicts with `completion`, and `row` or `problem` or both.
+    """Return the replies in a file as dicts with the keys `completion`, and `row` or `problem`.
 
-    path: a log of Inspect (`.eval` or `.json`), or JSON lines with these fields.
+    path: a log of Inspect (`.eval` or `.json`), or JSON lines with these keys.
 
     Raises LogicgenError if a line or a sample is damaged or has no completion.
     """
@@ -28,7 +28,7 @@ def read_replies(path: Path) -> list[dict[str, Any]]:
 
 
 def _has_lines(path: Path) -> bool:
-    """Return whether the first line of a file is a reply. If it is not, the file is a log."""
+    """Return whether a file has JSON lines: whether its first line is a reply. Else it is a log."""
     with reading(path), path.open("rb") as file:
         first = file.readline(LONGEST)
     try:

@@ -1,4 +1,4 @@
-"""Create scorers for the adapters: one scorer for each task and setting, which is reused."""
+"""Create scorers for the adapters. Adapters with the same task and settings share a scorer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def shared_scorer(
 ) -> Scorer:
     """Return the scorer with these settings. Its worker processes end with the program.
 
-    Any thread and any forked process may call this. Raises LogicgenError as `Scorer` does.
+    Any thread and any forked process may call this function. Raises LogicgenError as `Scorer` does.
     """
     key = (task, mode, timeout, workers, reasons)
     if key not in _SCORERS:
@@ -65,8 +65,8 @@ def rewards(
 def said(completion: Any) -> object:
     """Return the text of a completion, which is a text or a list of chat messages.
 
-    For messages, return the text of the last message, or None if it is not from the model. If the
-    completion has another form, the result is a value that no scorer accepts as an answer.
+    For messages, return the text of the last message, or None if it is not from the model. A
+    completion of another form is returned unchanged, and no scorer accepts it as an answer.
     """
     if not isinstance(completion, list | tuple):
         return completion

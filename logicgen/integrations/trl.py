@@ -37,7 +37,9 @@ class Reward:
         task: Sequence[Any] | None = None,
         **_: Any,
     ) -> list[float | None]:
-        """Return a reward for each completion: 1.0, 0.0, or None, which TRL ignores.
+        """Return a reward for each completion: 1.0 if right, 0.0 if wrong, None if unknown.
+
+        TRL ignores a reward of None.
 
         completions: texts, or lists of messages; the last message is read.
         problem, task: columns of the data set, with a value for each completion. A row without

@@ -1,7 +1,7 @@
 """Give verifiers a taskset: the problems of a data set, with rewards for right answers.
 
-verifiers imports a taskset from a module with the name of the taskset's id. The id has no dots, and
-a hyphen in it is an underscore in the name. So write a module *my_logic.py* on the import path:
+verifiers finds a taskset by its id: for the id `my-logic`, it imports a module *my_logic*. An id
+has no dots, so it cannot name a module of logicgen. Write *my_logic.py* on the import path:
 
     from logicgen.integrations.verifiers import LogicTaskset
 
@@ -30,7 +30,7 @@ with importing("verifiers", "0.4"):
 
 
 class LogicData(vf.TaskData):
-    """A problem with its prompt, and its data set, split and row.
+    """A problem with its prompt, and with the data set, the split and the row that contain it.
 
     Attributes:
         logic: name of the logicgen task, such as *ltl*.
@@ -67,7 +67,7 @@ class LogicTask(vf.Task[LogicData, vf.State, LogicTaskConfig]):
 
     @vf.reward
     async def right(self, trace: vf.Trace) -> float:
-        """Return the reward of the last reply. Store verdict, answer and reason in `trace.info`.
+        """Return the reward of the model's last reply. Store verdict and reason in `trace.info`.
 
         Raises LogicgenError if the judge reaches a limit of time or memory. The rollout then has an
         error and no reward.

@@ -34,14 +34,15 @@ def compute_score(
 ) -> dict[str, float]:
     """Return the reward as `score` and as `acc`: 1.0 for a right answer, else 0.0.
 
-    The key `unknown` is 1.0 if the verdict is unknown, else 0.0. The reward is then 0.0, because
-    verl needs a number: None would leave the whole batch without rewards, and NaN would spoil the
-    advantages of the group. verl logs the mean of `unknown` over the validation data. It should be
-    near 0.
+    If the verdict is unknown, the key `unknown` is 1.0, else 0.0. An unknown verdict has the reward
+    0.0, because verl needs a number. None would leave the whole batch without rewards, and NaN
+    would spoil the advantages of the group. The mean of `unknown`, which verl logs for the
+    validation data, should be near 0.
 
     If a batch mixes data sources, verl needs the same keys for all solutions, or only `score`.
 
-    data_source: the text `logicgen/TASK`, with the name of the task.
+    data_source: `logicgen/` and the name of the task.
+    solution_str: the completion.
     ground_truth: the problem, which verl stores under this name.
 
     Raises LogicgenError for another data source, or a problem that does not parse. No solution

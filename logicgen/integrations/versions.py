@@ -1,4 +1,4 @@
-"""Check that a package is at least as new as the version that an adapter was tested with."""
+"""Check that the version of a package is at least the version that an adapter needs."""
 
 from __future__ import annotations
 

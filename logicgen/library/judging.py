@@ -58,7 +58,7 @@ def verify(
 ) -> Verdict:
     """Return the verdict on an answer: `correct`, `incorrect`, or `invalid` if it does not parse.
 
-    timeout: time limit in seconds. After it the verdict is `unknown`.
+    timeout: time limit in seconds. If it is reached, the verdict is `unknown`.
 
     Raises LogicgenError and FormatError as `solve` does.
     """
@@ -73,14 +73,14 @@ def verdict_and_reason(
     solver: str | None = None,
     timeout: float | None = None,
 ) -> tuple[Verdict, str]:
-    """Return the verdict of `verify`, and a text: the reason for `invalid` or `unknown`."""
+    """Return the verdict of `verify`, and the reason for it if it is `invalid` or `unknown`."""
     from logicgen.tasks import judge
 
     return judge.verify(task, problem, answer, solver, timeout)
 
 
 def reading_note(task: str, problem: str) -> str:
-    """Return a warning for each word of an LTL problem that is parsed as operator and symbol."""
+    """Return warnings about words of an LTL problem such as `Fa`, which is parsed as `F(a)`."""
     from logicgen.syntax.formula_language import split_words
 
     words = split_words(problem) if task == "ltl" else []
@@ -97,7 +97,7 @@ def shown_answers(
     model: str | None = None,
     draws: int = 16,
 ) -> Iterator[tuple[str, str]]:
-    """Yield for each problem the answer as readable text, and a note, which may be empty.
+    """Yield two texts for each problem: the answer, and a note for the reader, perhaps empty.
 
     model: folder or name of a trained model that answers instead of the solver. It tries at most
         `draws` different answers, which the solver verifies in `workers` processes.

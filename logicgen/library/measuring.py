@@ -35,10 +35,11 @@ def covariance(
     bars: Bars = no_bars,
     **settings: Any,
 ) -> tuple[list[str], Path]:
-    """Measure whether renaming a problem's symbols renames its answer. Return lines and a folder.
+    """Measure whether renaming a problem's symbols renames a model's answer.
 
     run: folder of a trained model, or a file with replies of any model to renamed problems.
     settings: `limit`, `grammar` and `embedding_seeds`, as in `logicgen measure covariance`.
+    Returns lines with the results, and the folder of the written files.
     """
     from logicgen.data.opening import as_dataset
 
@@ -96,7 +97,7 @@ def write_renamed_prompts(path: Path, data: str | Path, split: str, limit: int) 
 def collapse(
     run: Path, data: str | Path, out: Path | None, device: str = "auto"
 ) -> tuple[list[str], Path]:
-    """Measure how similar the embeddings of symbols are that do not occur in training.
+    """Measure how similar the embeddings of the symbols that never occur in training are.
 
     Return lines of text with the results, and the path of the written file.
     """
@@ -115,7 +116,7 @@ def probe(
     bars: Bars = no_bars,
     **settings: Any,
 ) -> tuple[list[str], Path]:
-    """Train a probe: a classifier that reads the key of a cipher from a model's features.
+    """Train a probe: a small network that reads a cipher's key from a model's hidden states.
 
     Return lines of text with the results, and the path of a figure.
 
@@ -183,7 +184,7 @@ def complete(
 def text_probability(
     run: str | Path, text: str, *, device: str = "auto", **settings: Any
 ) -> list[str]:
-    """Return the log2-probability of a text under a language model, as lines for a reader.
+    """Return lines that report the log2-probability of a text under a language model.
 
     settings: `after`, `whole`, `samples` and `seed`, as in `logicgen measure probability`.
     """
@@ -195,7 +196,7 @@ def text_probability(
 def tightness(
     run: str | Path, data: str | Path | None = None, *, device: str = "auto", **settings: Any
 ) -> list[str]:
-    """Report, as lines, whether a language model ends every text with probability 1.
+    """Return lines that report whether a language model ends every text with probability 1.
 
     data: a corpus. If given, the report contains the least probability of `<end>` in its texts.
     settings: `split`, `limit` and `context`, as in `logicgen measure tightness`.
@@ -239,7 +240,7 @@ def cut_grammar(
 
 
 def sentence_lines(run: Path, prompt: str, **settings: Any) -> Iterator[str]:
-    """Yield sentences that a grammar produces and that match a prompt.
+    """Yield sentences of a grammar that match a prompt, in which `_` is any word.
 
     settings: `count`, `seed` and `exact`, as in `logicgen measure grammar generate`.
     """

@@ -40,7 +40,7 @@ def train(
     learn: a value that replaces `training.learn` of the recipe.
     held_out: for `learn="accepted"`, data sets whose held-out splits are excluded from training.
     settings: `steps`, `max_minutes`, `device`, `devices`, `resume`, `workers` and `start`, as in
-        `logicgen train` (`start` is its `--from`); `quiet=False` shows a progress bar.
+        `logicgen train` (`start` is its `--from`). With `quiet=False`, show a progress bar.
 
     Raises LogicgenError if the data do not fit the recipe, or if the folder holds other files.
     Raises KeyboardInterrupt after Ctrl-C, as soon as a checkpoint is saved.
@@ -92,13 +92,13 @@ def evaluate(
 
     run: folder of a trained model, name of a shipped model, or a file with the replies of any other
         model (JSON lines, or a log of Inspect).
-    folder: if not given, a folder inside `run`, or next to the file.
+    folder: folder for the scores. If not given, a folder inside `run`, or next to the file.
     beams: number of beams; 1 is greedy decoding.
     verified: also draw up to this number of different answers to each problem, and score the first
         answer that the solver accepts.
     settings: `split`, `limit`, `device`, `workers`, `embedding_seeds`, ... as in
-        `logicgen evaluate`; for a corpus also `context` and `beyond`; for a file only `split`,
-        `mode`, `timeout`, `workers` and `mixed_prompts`.
+        `logicgen evaluate`. A corpus also allows `context` and `beyond`. A file of replies allows
+        only `split`, `mode`, `timeout`, `workers` and `mixed_prompts`.
 
     Raises LogicgenError if the model does not fit the data, or if the folder holds other files.
     """
@@ -116,7 +116,7 @@ def evaluate(
 
 
 def _check_default(given: dict[str, Any], why: str) -> None:
-    """Raise LogicgenError if a decoding setting is given although no model decodes.
+    """Raise LogicgenError if a decoding setting is given that has no effect.
 
     given: the settings by name.
     why: the reason, for the message.
@@ -228,11 +228,11 @@ def score_answers(
 
     out: folder for the scores. If not given, `SPLIT` in the folder of the model.
     search, random: settings of beam search, and of random draws.
-    sample: draw the answers at random instead of by beam search. verified: as in `evaluate`.
+    sample: draw the answers at random instead of by beam search.
+    verified: as in `evaluate`.
     votes, shots: for a language model, numbers of drawn answers and of solved examples.
     reset_rows: a seed, to redraw the embeddings of symbols that never occur in training.
     timeout, settings: seconds for each answer, and settings as in `predict_and_verify`.
-
     Raises LogicgenError if the model does not fit the data, or if the folder holds other files.
     """
     from logicgen.data.opening import as_dataset
@@ -267,9 +267,11 @@ def _answerer(
     reset_rows: int | None,
     say: Say,
 ) -> tuple[Answerer, About, str]:
-    """Load the model of an evaluation.
+    """Load the model that an evaluation scores.
 
     Return the model, a description of the evaluation, and the name of the folder for its scores.
+
+    The arguments are those of `score_answers`.
     """
     from logicgen.measures import collapse, predictions
     from logicgen.model import checkpoint

@@ -7,10 +7,10 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 Progress = Callable[..., None]
-"""A function of (stage, done, total) that shows how much of a stage of the work is done."""
+"""A function of (stage, done, total). It shows that `done` of `total` items of a stage are done."""
 
 Bars = Callable[..., AbstractContextManager[Progress]]
-"""A function of (unit, prefix) that returns a context manager, which yields a `Progress`.
+"""A function of (unit, prefix) that returns a context manager. The manager yields a `Progress`.
 
 unit: the name of the items that are counted.
 prefix: text before the name of each stage.

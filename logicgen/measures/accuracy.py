@@ -1,4 +1,4 @@
-"""The measure `answers`: the share of right answers, and its curve over symbols or lengths."""
+"""The measure `answers`: the share of right answers, also by number of symbols or by length."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ from logicgen.report.tables import percent
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# The fewest problems at a point of a curve. If a number of symbols or a length has fewer problems,
-# it is joined with its neighbors.
+# The least number of problems at a point of a curve. Neighboring lengths, or numbers of symbols,
+# with fewer problems share a point.
 FEWEST = 30
 
 # Patterns of bars, used when the colors repeat.
@@ -84,7 +84,7 @@ class Accuracy(Measure):
         return float(found["score"]["accuracy"]), False
 
     def columns(self, points: list[Findings], prefix: str) -> list[dict[str, str]]:
-        """Return the cells of the table: shares of right answers, and alpha-covariance."""
+        """Return table rows with the shares of right answers and the alpha-covariance."""
         # The column of exact answers is needed if some right answer is not the stored answer.
         several = any(found["score"]["correct"] for point in points for found in point.found)
         return [_columns(point, several) for point in points]
@@ -94,7 +94,7 @@ class Accuracy(Measure):
         return [{"part": "overall", **found["score"]}]
 
     def pictures(self, study: str, measured: list[list[Findings]]) -> list[Picture]:
-        """Return bars of accuracy, curves of accuracy, and the accuracy during training."""
+        """Return figures: bars and curves of accuracy, and the accuracy during training."""
         pictures = [("answers", "right answers", draw_shares(_shares(measured), study))]
         if (learning := _learning(measured[0])) is not None:
             pictures.append(("learning", "accuracy while training", draw_learning(learning, study)))
@@ -136,11 +136,11 @@ def predicted(
 ) -> tuple[pa.Table, About]:
     """Answer problems with a model; return the table of answers and verdicts, and its description.
 
-    The table is also written into a folder.
+    The function also writes the table into `folder`.
     """
     from logicgen.nn.samples import Sampling
 
-    answerer = subject.model.answerer(data, subject.name)
+    answerer = subject.model.answerer(data, subject.name, shots=settings.shots)
     about = About.of(answerer.region, subject.name, data, settings.split)
     about = replace(about, precision=subject.model.precision)
     options = settings.model_dump(include={"limit", "embedding_seeds"}) | _decoding(settings)
@@ -167,7 +167,7 @@ def covariance(settings: Any, data: Dataset, subject: Subject) -> Json:
     """
     if settings.covariance is None:
         return {}
-    answerer = subject.model.answerer(data, subject.name)
+    answerer = subject.model.answerer(data, subject.name, shots=settings.shots)
     about = About.of(answerer.region, subject.name, data, settings.covariance.split)
     options = settings.covariance.model_dump(exclude={"split"}) | _decoding(settings)
     renamed = predict_renamed(answerer, data, about, **options)
@@ -195,7 +195,7 @@ def _columns(point: Findings, several: bool) -> dict[str, str]:
 
 
 def _pooled(scores: list[Json], what: str = "accuracy") -> Json:
-    """Return the mean share over training seeds, with an interval over problems.
+    """Return the mean of a share over training seeds, with an interval over problems.
 
     what: key of the share in the scores.
     """
@@ -242,12 +242,14 @@ def _learning(points: list[Findings]) -> dict[str, list[list[tuple[float, float]
 
 
 def curve_points(by: str, seeds: list[list[Json]]) -> list[tuple[float, float, float, float]]:
-    """Return the points of a curve of accuracy: (place, share, low, high) with the 95% interval.
+    """Return the points of a curve of accuracy by number of symbols, or by length.
 
-    by: `symbols` or `length`. A place is its mean over the problems of a point.
+    by: `symbols` or `length`.
     seeds: for each training seed, a score for each number of symbols or each length.
 
-    The share is a mean over training seeds.
+    A point is (place, share, low, high). The place is the mean number of symbols, or the mean
+    length, of the point's problems. The share of right answers is a mean over training seeds. Its
+    95% interval is from `low` to `high`.
     """
     points, group = [], []
     for place in range(len(seeds[0])):
@@ -270,7 +272,7 @@ def curve_points(by: str, seeds: list[list[Json]]) -> list[tuple[float, float, f
 def draw_shares(points: dict[str, dict[str, dict[str, float]]], title: str) -> Figure:
     """Draw the right answers as bars with 95% intervals: a color per combination of settings.
 
-    points: for the label of each combination and each measure, the share and its interval.
+    points: the share and its interval, by the label of the combination, then by measure.
     """
     measures = list(next(iter(points.values())))
     figure, axes = new_axes(max(6, 1.6 * len(measures) + 2), 4.2, title)
@@ -298,8 +300,8 @@ def draw_shares(points: dict[str, dict[str, dict[str, float]]], title: str) -> F
 def draw_learning(points: dict[str, list[list[tuple[float, float]]]], title: str) -> Figure:
     """Draw the share of exact answers to held-out problems against minutes of training.
 
-    points: for the label of each combination of settings, the pairs (minutes, share) of each
-        training seed. A line is drawn for each seed.
+    points: for the label of each combination of settings, a line for each training seed. A line is
+        a list of pairs (minutes, share).
     """
     figure, axes = new_axes(7, 4.2, title)
     for (label, seeds), style in zip(points.items(), line_styles(), strict=False):

@@ -26,7 +26,7 @@ from logicgen.tokens import symbol_name
 
 Row = dict[str, Any]
 
-# Number of lines that are answered together.
+# Number of input lines, each with a problem, that are answered together.
 CHUNK = 256
 
 # An answer may have PER_TOKEN tokens for each token of the problem. This limit is rounded up to a
@@ -79,8 +79,8 @@ class Answering:
         """Parse a problem in infix or prefix notation, and translate it for the model.
 
         Raises LogicgenError if the text does not parse, or if the problem is too long or has too
-        many symbols for the model. It is also raised if its operators cannot be expressed by the
-        operators in training.
+        many symbols for the model. It is also raised if the operators of the training data cannot
+        express the problem.
         """
         task = self.task
         problem = task.read_problem(text)
@@ -150,7 +150,7 @@ class Answering:
         return draw_until_accepted(first, verdicts, self.verified.draws, others, judge)
 
     def shown(self, problems: Iterable[str]) -> Iterator[tuple[str, str]]:
-        """Yield two texts for each problem: the answer in readable form, and the number of draws.
+        """Yield two texts for each problem: a readable answer, and the number of answers tried.
 
         If no answer was accepted, the first text begins with `unknown:`, and the second text is
         empty.

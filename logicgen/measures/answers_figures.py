@@ -1,4 +1,4 @@
-"""The figures of an evaluation: accuracy by cell, by number of symbols, and verdicts by length.
+"""The figures of an evaluation: accuracy by cell and by symbols, and verdicts by length.
 
 A cell contains the problems with one number of symbols and one length, or one range of lengths. A
 heat map shows the accuracy of each cell as a color. Most cells are full squares. A cell with fewer
@@ -141,7 +141,7 @@ def _draw(maps: list[Panel], bar: ColourBar, title: str) -> Figure:
         axes.set_facecolor(bar.empty)
         if len(maps) > 1:
             axes.set_title(label, loc="left", fontsize=10)
-        # The cells of the region extend half a unit beyond its numbers.
+        # A cell extends 0.5 beyond its numbers on each side. So the box of the region does, too.
         (first_y, last_y), (first_x, last_x) = about.symbols, about.length
         box = region_box(axes, (first_x - 0.5, last_x + 0.5), (first_y - 0.5, last_y + 0.5))
         if box is not None:
@@ -205,9 +205,9 @@ def _squares(
 
 Lines = list[tuple[str, dict[int, Score]]]
 
-SHADE = "#e4e8ef"  # background color of the numbers of symbols in training
+SHADE = "#e4e8ef"  # background color of the trained range of symbols
 
-# A line with more points has no markers.
+# A line with more than MOST_MARKERS points has no markers.
 MOST_MARKERS = 25
 
 
@@ -217,7 +217,7 @@ def draw_symbols(runs: list[tuple[str, Scores]], title: str) -> Figure:
     runs: (label, answers) for each line.
 
     Problems with lengths as in training have a panel of their own, so that only the number of
-    symbols changes along a line. The training region is the region of the first run.
+    symbols changes along a line. The first entry of `runs` defines the training region.
     """
     about = runs[0][1].about
     panels = _by_symbols(runs)
@@ -252,10 +252,11 @@ def draw_symbols(runs: list[tuple[str, Scores]], title: str) -> Figure:
 
 
 def _by_symbols(runs: list[tuple[str, Scores]]) -> list[tuple[str, Lines]]:
-    """Return panels of scores by number of symbols: lengths as in training, and other lengths.
+    """Return a panel for problems with lengths as in training, and a panel for other lengths.
 
-    A panel is its title, and (label, scores) for each line. The first run defines the training
-    lengths.
+    A panel is a pair of a title and lines. A line is a pair of a label and scores by number of
+    symbols. The first entry of `runs` defines the training lengths. A panel without problems is
+    left out.
     """
     panels = []
     for called, known in (("lengths as in training", True), ("other lengths", False)):
@@ -289,7 +290,7 @@ def _edit_distance(axes: Axes, symbols: list[int], scores: list[Score], **style:
 
 
 def _unseen(axes: Axes, most: int) -> None:
-    """Add an upper axis that counts the symbols that exceed the most symbols in training.
+    """Add an upper axis that shows the number of symbols minus `most`.
 
     most: the most symbols of a training problem.
     """

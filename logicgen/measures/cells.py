@@ -1,4 +1,4 @@
-"""The measure `cells`: scores of answers by cell, for a study with the table `[evaluate]`.
+"""The measure `cells`: scores of answers by cell. A study requests it by a table `[evaluate]`.
 
 A cell contains the problems with one number of symbols and one length, or one range of lengths.
 """
@@ -60,7 +60,7 @@ class Cells(Measure):
     of = ("problems",)
 
     def take(self, settings: Any, data: Any, subject: Subject) -> Json:
-        """Answer problems; return the description, the scores, and the verdicts counted by cell.
+        """Answer problems; return a description, the scores, and the counts of verdicts by cell.
 
         The alpha-covariance is included if the settings request it.
         """
@@ -75,13 +75,13 @@ class Cells(Measure):
         return goal(_scores_of(found).score())
 
     def check_found(self, found: Json) -> None:
-        """Check results as `Measure.check_found` does, also the alpha-covariance."""
+        """Check the shape of results that were read from a file, as `Measure.check_found` does."""
         self.headline(found)
         if found.get("covariance") is not None:
             CovarianceTable.model_validate(found["covariance"])
 
     def says(self, points: list[Findings]) -> str:
-        """Return sentences on the shares, and on the training region that defines the columns."""
+        """Return sentences on the shares, and on the training region that the columns refer to."""
         firsts = _firsts(points)
         reference = points[0].point if len(firsts) == 1 else "the first point of the same task"
         return (
@@ -91,7 +91,7 @@ class Cells(Measure):
         )
 
     def columns(self, points: list[Findings], prefix: str) -> list[dict[str, str]]:
-        """Return the cells of the table: accuracy on parts of the problems, and other scores."""
+        """Return table rows: accuracy on parts of the problems, and other scores."""
         columns = [
             *_part_columns(points),
             *_score_columns(points),
@@ -102,7 +102,8 @@ class Cells(Measure):
     def rows(self, points: list[Findings]) -> list[list[tuple[int, Json]]]:
         """Return, for each combination of settings, a row for each part of the problems.
 
-        A row has the scores over all training seeds.
+        A part is, for example, the problems with trained lengths. A row contains the scores over
+        all training seeds, so its index of the seed is 0.
         """
         firsts = _firsts(points)
         return [
@@ -131,7 +132,7 @@ class Cells(Measure):
         """Score each combination of settings on all problems, on trained and on other lengths.
 
         If all models fail on longer problems, only the score on trained lengths distinguishes them.
-        A part without problems is left out.
+        A score is left out if there is no problem with such a length.
         """
         about = _scores(points[0]).about
         goals = [goal(point_score(point)) for point in points]
@@ -162,11 +163,11 @@ def goal(score: Score) -> tuple[float, bool]:
     return score.accuracy[0], False
 
 
-# Answers at a point, which is a combination of settings of a study
+# Answers for a combination of settings of a study (called a point)
 
 
 def _scores_of(found: Json) -> Scores:
-    """Return the answers that were counted in the results of a trained model."""
+    """Return the answers of a trained model, from the counts in its results."""
     return Scores.of_tally(found["tally"], About.of_json(found["about"]))
 
 
@@ -183,9 +184,10 @@ def point_score(point: Findings) -> Score:
 
 
 def _covariance_of(point: Findings) -> dict[str, float] | None:
-    """Return the mean alpha-covariance of exact strings over training seeds.
+    """Return the mean alpha-covariance over training seeds, by number of symbols.
 
-    Keys are numbers of symbols, and `all`. Returns None if the alpha-covariance was not measured.
+    Answers are compared as exact strings. The key `all` has the value over all problems. Returns
+    None if the alpha-covariance was not measured.
     """
     measured = [
         {**each["by_symbols"], "all": each["overall"]}
@@ -212,7 +214,7 @@ def _head(point: Findings) -> dict[str, Any]:
 
 
 def _firsts(points: list[Findings]) -> dict[str, About]:
-    """Return, for each task, the description of the first combination of settings with this task.
+    """Return, for each task, the description of the first evaluation of this task.
 
     The training region in this description defines the parts of the problems, such as "trained
     lengths", for all combinations with this task.
@@ -224,11 +226,11 @@ def _firsts(points: list[Findings]) -> dict[str, About]:
 # Columns
 
 Columns = list[tuple[str, Callable[[Findings], str]]]
-"""Columns of the table: a head, and a function from a combination of settings to its text."""
+"""Columns of a table. A column is a head, and a function that returns the text of a row."""
 
 
 def _part_columns(points: list[Findings]) -> Columns:
-    """Return the columns of right answers on all problems and on each part with problems."""
+    """Return the columns of right answers: on all problems, and on each part with problems."""
     firsts, there = _firsts(points), _scores(points[0]).parts()
 
     def share(name: str, point: Findings) -> str:
@@ -296,7 +298,8 @@ def _side_by_side(points: list[Findings]) -> list[Picture]:
 def draw_covariance(points: dict[str, dict[str, float]], title: str) -> Figure:
     """Draw the mean alpha-covariance by number of symbols: a line per combination of settings.
 
-    points: for the label of each combination, the result of `_covariance_of`.
+    points: for the label of each combination, the values by number of symbols. The key `all` is
+        ignored.
     """
     figure, axes = new_axes(7, 4.5, title)
     for (label, by_symbols), style in zip(points.items(), line_styles(), strict=False):

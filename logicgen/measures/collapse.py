@@ -8,15 +8,16 @@ all such symbols. So these rows become alike (Lazić, Fowl, György, Szepesvári
 Three numbers measure how alike a set of rows is. They are computed for the symbols that occur in
 training, and for the unseen symbols:
 
-    cosine           mean over all pairs: 0 for rows in all directions, 1 for one direction
+    cosine           mean cosine over all pairs of rows: 0 for rows in all directions, 1 for rows in
+                     one direction
     spread           root mean square distance from the mean row, divided by the root mean square
                      norm: 1 for rows around 0, 0 for equal rows
-    effective_rank   exponential of the entropy of the singular values, divided by their sum
+    effective_rank   exponential of the entropy of the singular values, which are scaled to sum 1
                      (Roy, Vetterli, EUSIPCO 2007): 1 for rows on one line
 
-The numbers are computed from the stored rows. A model whose rows of unseen symbols are redrawn is a
-baseline for training with renamed symbols. Its rows have not collapsed, and it needs no further
-training.
+The numbers are computed from the stored rows. `reset_rows` draws new rows for the unseen symbols of
+a trained model. The result is a baseline for training with renamed symbols: its rows have not
+collapsed, and it needs no further training.
 """
 
 from __future__ import annotations
@@ -77,12 +78,12 @@ def row_spread(rows: Tensor) -> RowSpread:
 
 
 def collapse(rows: Tensor, seen: np.ndarray) -> dict[str, RowSpread]:
-    """Measure how alike rows of symbols are: of symbols seen in training, and of unseen symbols.
+    """Measure how alike embedding rows are: of symbols seen in training, and of unseen symbols.
 
     rows: the embedding rows, shape (number of symbols, width).
     seen: whether each symbol occurs in training, bool (number of symbols,).
 
-    The keys of the result are `seen` and `never`.
+    The keys of the result are `seen` and `never` (the unseen symbols).
     """
     mask = torch.from_numpy(seen).to(rows.device)
     return {"seen": row_spread(rows[mask]), "never": row_spread(rows[~mask])}

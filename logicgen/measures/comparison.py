@@ -55,8 +55,8 @@ if TYPE_CHECKING:
 Run = tuple[str, pa.Table, About]
 """The label of an evaluation, its predictions, and its description."""
 
-# Number of evaluations whose answers are drawn and explained. For further evaluations, the page
-# shows only answers and verdicts.
+# Number of evaluations whose answers the page shows with drawings and explanations. For further
+# evaluations, the page shows only answers and verdicts.
 DRAWN = 4
 
 
@@ -65,8 +65,8 @@ def write_comparison_page(
 ) -> Path:
     """Write the page of evaluations of the same examples; return its path in the folder.
 
-    Maps of differences subtract the first evaluation. Maps contain all embedding seeds; listed
-    examples contain the first seed only.
+    Heat maps of differences subtract the accuracy of the first evaluation. Heat maps count the
+    answers of all embedding seeds. Listed examples show the answers of the first seed only.
     """
     about, labels = runs[0][2], [label for label, _, _ in runs]
     scores = [Scores.of(table, each) for _, table, each in runs]
@@ -108,9 +108,11 @@ def _page_rows(
     workers: int,
     progress: Progress,
 ) -> tuple[list[Any], dict[str, list[Any]], list[Any]]:
-    """Return three descriptions for the page's scripts: columns, rows, and answers to an example.
+    """Return the columns, the rows, and the answers to each example, for the page's scripts.
 
-    listed: columns of the listed predictions, by label of the evaluation.
+    Columns and answers are descriptions. The rows are lists of values, by name of the column.
+
+    listed: for the label of each evaluation, the columns of its listed predictions.
     who: for each example, a text that names the models that are right.
     """
     shared = next(iter(listed.values()))
@@ -132,7 +134,7 @@ def _page_rows(
         if number < DRAWN:
 
             def part(done: int, total: int, before: int = number) -> None:
-                progress(before * total + done, drawn * total)  # equal answers are drawn once
+                progress(before * total + done, drawn * total)  # equal answers count once
 
             items = zip(table["problem"], table["prediction"], table["verdict"], strict=True)
             explained = explanations(task, items, workers, part)
@@ -177,7 +179,10 @@ def _maps(labels: Sequence[str], scores: Sequence[Scores], about: About) -> list
 
 
 def _scores(labels: Sequence[str], scores: Sequence[Scores], about: About) -> FactTable:
-    """Return the table of right answers, with a row per evaluation and a column per part."""
+    """Return the table of right answers: a row per evaluation.
+
+    A column is a part of the examples, such as those inside the training region.
+    """
     found = [{"overall": each.score(), **each.by_part(about)} for each in scores]
     names = list(found[0])
     rows = [
@@ -202,7 +207,7 @@ def compare(
 ) -> list[dict[str, Any]]:
     """Write table, figures and page of a comparison; return the table's rows.
 
-    workers: number of processes that look for the reasons of verdicts.
+    workers: number of processes that find the reasons of verdicts for the page.
     progress: function to which these processes report.
 
     `comparison.csv` has a row for each evaluation and each part of the examples. The training
@@ -228,7 +233,8 @@ def comparison_figures(runs: list[tuple[str, Scores]]) -> list[tuple[str, str, F
 
     runs: (label, answers) of each evaluation.
 
-    The figure of differences subtracts the first run; a single run has no such figure.
+    The figure of differences subtracts the accuracy of the first evaluation. A single evaluation
+    has no such figure.
     """
     about = runs[0][1].about
     title = f"{about.data} ({about.split})"
@@ -318,7 +324,7 @@ def part_rows(head: dict[str, Any], scores: Scores, about: About) -> list[dict[s
     """Return the scores of each part of the examples and of all examples, as rows of a table.
 
     head: values at the beginning of each row.
-    about: description whose training region defines the parts.
+    about: description of the evaluation whose training region defines the parts.
     """
     found = {**scores.by_part(about), "overall": scores.score()}
     return [{**head, "part": name, **score.flat()} for name, score in found.items()]

@@ -19,9 +19,9 @@ AT_A_TIME = 64
 
 
 class Completion(NamedTuple):
-    """A continuation of a prompt.
+    """A continuation of a prompt, and its log-probability in nats.
 
-    Its log-probability is in nats. It includes the token or the text that ended the continuation.
+    The log-probability includes the token or the text that ended the continuation.
     """
 
     text: str
@@ -42,7 +42,7 @@ def complete(
 
     A continuation ends at the end of the document, or before the text `until`. Without `sampling`,
     each token is the most probable token. `seed` determines the random embedding rows of a
-    lexinvariant model. Continuation n depends only on the seeds and on n.
+    lexinvariant model. Continuation n depends only on n, on `seed`, and on the seed of `sampling`.
     Raises LogicgenError if the prompt is empty or the model cannot read it, or if the model cannot
     write `until`.
     """
@@ -116,8 +116,8 @@ def _ending(
 ) -> tuple[Callable[[list[int]], bool], Callable[[list[int]], str]]:
     """Return two functions of the token ids of a continuation that may end with the text `until`.
 
-    The first function returns whether `until` is complete. The second function returns the text
-    before `until`.
+    The first function returns whether the continuation has reached `until`. The second function
+    returns the text before `until`.
     """
     if until is None:
         return lambda ids: False, tokens.decode
@@ -138,7 +138,7 @@ def _ending(
     # A model of letters writes `until` in its own letters, for example without capitals.
     until = tokens.decode(wanted) if tokens.kind == "letters" else until
     # Different sequences of byte-pair tokens can write `until`, but each token has at least a byte.
-    # So the last `longest` tokens contain it.
+    # So the last `longest` tokens contain `until` when a token completes it.
     longest = len(until.encode())
     return (
         lambda ids: until in tokens.decode(ids[-longest:]),

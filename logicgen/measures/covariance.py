@@ -5,8 +5,8 @@ is undone. Then
 
     alpha-covariance = 1 - (d - 1) / (n - 1)
 
-It is 1 if the names make no difference to the model, and 0 if each renaming gets another answer.
-It is not defined for n = 1. Source: Işık, Cinbiş, Aydın Göl (ICML 2025).
+The value is 1 if the names make no difference to the model, and 0 if each renaming gets another
+answer. It is not defined for n = 1. Source: Işık, Cinbiş, Aydın Göl (ICML 2025).
 
 The files of a measurement:
 
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
 # The most renamings of a problem, as in the paper. Five symbols have 5! = 120 permutations.
 MOST_RENAMINGS = 120
 
-# `names` are the names after the renaming; `undone` is the prediction in the original names.
+# Column `names`: the names after the renaming. Column `undone`: the prediction in original names.
 SCHEMA = schema_of("row embedding_seed", "problem names prediction undone")
 
 
@@ -123,10 +123,10 @@ def predict_renamed(
     ensemble: int = 1,
     progress: Progress = lambda what, done, total: None,
 ) -> pa.Table:
-    """Return a table of the model's answers, a row per problem, embedding seed and renaming.
+    """Answer all renamings of problems; return a table of the answers.
 
-    New names come from the alphabet that the model sees in any evaluation (`alphabets`). All
-    renamings of a problem use the same embedding matrix.
+    The table has a row per problem, embedding seed and renaming. New names come from the alphabet
+    whose size `alphabets` returns. All renamings of a problem use the same embedding matrix.
 
     limit: the largest number of problems. Other arguments and errors: see `predict_and_verify`.
     """
@@ -260,7 +260,8 @@ def read_renamed(
 def _letters(data: Dataset, table: pa.Table) -> np.ndarray:
     """Return the number of possible names for each problem.
 
-    It is the most symbols in the data set's region, or the problem's own number if that is larger.
+    The number is the most symbols in the data set's region. If a problem has more symbols, its
+    number of symbols is used instead.
     """
     most = data.region.symbols[1]
     return np.asarray(np.maximum(table["symbols"].to_numpy(), most))
@@ -270,8 +271,9 @@ def _letters(data: Dataset, table: pa.Table) -> np.ndarray:
 class Covariance:
     """The alpha-covariance of one problem with one embedding seed.
 
-    Predictions, with the renaming undone, are compared as texts and by `Task.same`. A prediction
-    that does not parse equals only its own text.
+    In each prediction, the renaming is undone. Then the predictions are compared as texts, and up
+    to equivalence (`Task.same`). A prediction that does not parse is equivalent only to the same
+    text.
     """
 
     row: int
@@ -279,8 +281,8 @@ class Covariance:
     problem: str
     symbols: int  # number of different symbols of the problem
     renamings: int
-    different: int  # number of predictions that differ as texts
-    inequivalent: int  # number of predictions that are not equivalent (`Task.same`)
+    different: int  # number of different texts among the predictions
+    inequivalent: int  # number of predictions, if equivalent predictions count once
 
     @property
     def strings(self) -> float:
@@ -289,14 +291,16 @@ class Covariance:
 
     @property
     def equivalence(self) -> float:
-        """Return the alpha-covariance of predictions that are compared by `Task.same`."""
+        """Return the alpha-covariance of predictions that are compared up to equivalence."""
         return 1 - (self.inequivalent - 1) / (self.renamings - 1)
 
 
 def covariances(table: pa.Table) -> list[Covariance]:
-    """Count the different predictions for each problem and embedding seed of a table.
+    """Return the alpha-covariance of each problem with each embedding seed.
 
-    Problems with a single renaming are included, but their alpha-covariance is not defined.
+    table: a table of `predict_renamed`.
+
+    Problems with a single renaming are included, although their alpha-covariance is not defined.
     """
     task = load_task(json.loads(table.schema.metadata[b"logicgen"])["task"])
     task = task.limited(EFFORT, None)
@@ -313,10 +317,9 @@ def covariances(table: pa.Table) -> list[Covariance]:
 
 
 def count_inequivalent(task: Task, answers: Iterable[str]) -> int:
-    """Return the number of answers that differ by `Task.same`.
+    """Return the number of answers, if equivalent answers (`Task.same`) count once.
 
-    answers: different texts. An answer that does not parse counts as different from all other
-        answers.
+    answers: different texts. An answer that does not parse is not equivalent to any other answer.
     """
     kinds: list[Any] = []
     unread = 0
@@ -344,11 +347,12 @@ def by_symbols(found: Iterable[Covariance]) -> dict[int, list[Covariance]]:
 
 
 def summary_of(found: Sequence[Covariance], about: dict[str, Any]) -> dict[str, Any]:
-    """Return the distribution of both alpha-covariances over all problems and by number of symbols.
+    """Return mean, median and quartiles of the alpha-covariance, also by number of symbols.
 
+    found: the alpha-covariance of each problem with each embedding seed.
     about: metadata of a table of predictions.
 
-    The predictions are compared as texts (`strings`) and by `Task.same` (`equivalence`). Raises
+    Predictions are compared as texts (`strings`) and up to equivalence (`equivalence`). Raises
     LogicgenError if no problem has two renamings.
     """
     defined = [each for each in found if each.renamings > 1]
@@ -368,9 +372,10 @@ def summary_of(found: Sequence[Covariance], about: dict[str, Any]) -> dict[str, 
 
 
 def _distribution(some: list[Covariance]) -> dict[str, Any]:
-    """Return mean, median and quartiles of both alpha-covariances of some problems.
+    """Return mean, median and quartiles of the alpha-covariance of some problems.
 
-    The result also contains the number of problems, and the most renamings of a problem.
+    Predictions are compared as texts (`strings`) and up to equivalence (`equivalence`). The result
+    also contains the number of problems, and the most renamings of a problem.
     """
     found: dict[str, Any] = {
         "problems": len({each.row for each in some}),
@@ -413,9 +418,11 @@ def write_covariance(table: pa.Table, folder: Path) -> dict[str, Any]:
 
 
 def draw_box_plot(groups: dict[int, list[Covariance]], title: str) -> Figure:
-    """Draw box plots of both alpha-covariances by number of symbols.
+    """Draw box plots of the alpha-covariance by number of symbols.
 
-    groups: problems by number of symbols.
+    Predictions are compared as exact strings, and up to equivalence.
+
+    groups: the alpha-covariance of each problem, by number of symbols.
     """
     figure, axes = new_axes(max(5.0, 1.4 + 0.8 * len(groups)), 4, title)
     legend = []

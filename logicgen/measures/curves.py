@@ -3,7 +3,7 @@
 A measurement writes these files:
 
     positions.csv   means at each position
-    summary.json    means over all positions, and over positions from `beyond` on
+    summary.json    means over all positions, and over positions from the setting `beyond` on
     readings.json   the first sequences, with the measures at each token
     perplexity      a figure of perplexity by position, as .png and .svg
     report.html     a page of these results, with the first sequences colored by bits per token
@@ -79,18 +79,18 @@ class Perplexity(Measure):
     def headline(self, found: Json) -> tuple[float, bool]:
         """Return the score that ranks models, and True, since a lower score is better.
 
-        The score is the bits above the exact lexinvariant model if it is known, else the bits per
-        token.
+        The score is the bits above the exact lexinvariant model (the best model that does not know
+        the names of the symbols). If that model is not known, the score is the bits per token.
         """
         part = _last_part(found)
         return float(part["kl_ideal"] if "kl_ideal" in part else part["bits"]), True
 
     def columns(self, points: list[Findings], prefix: str) -> list[dict[str, str]]:
-        """Return the cells of the table: perplexity, and distances if they are known."""
+        """Return table rows: perplexity, and the distances from exact models that are known."""
         return [_columns(point, prefix) for point in points]
 
     def lines(self, found: Json) -> list[Json]:
-        """Return a row for all positions, and a row for positions from `beyond` on."""
+        """Return a row for all positions, and a row for positions from the setting `beyond` on."""
         summary = found["summary"]
         return [{"part": p, **summary[p]} for p in ("overall", "beyond") if p in summary]
 
@@ -160,8 +160,8 @@ def _columns(point: Findings, prefix: str) -> dict[str, str]:
 def curve_groups(points: list[Findings]) -> dict[str, list[tuple[str, Curve]]]:
     """Group the combinations of settings by their data; return the curves of each group.
 
-    A curve is a pair (label, mean over training seeds). The key of a group is the choices that its
-    combinations share. The key is empty if there is a single group.
+    A curve is a pair (label, mean over training seeds). The key of a group names the choices that
+    its combinations share. The key is empty if there is a single group.
     """
     groups: dict[str, list[Findings]] = {}
     for point in points:
@@ -269,7 +269,7 @@ def read_curve(folder: Path) -> Curve:
 
 
 def read_readings(folder: Path) -> Curve:
-    """Read the curve in a folder, with the first sequences.
+    """Read the curve in a folder, with the first sequences and the measures of their tokens.
 
     Raises LogicgenError if a file is missing or damaged.
     """

@@ -1,7 +1,7 @@
 """An evaluation of answers: its files, and the page of all answers with the reasons of verdicts.
 
 predictions.parquet   a row per answer, with its verdict
-summary.json          the scores of all answers and of their parts
+summary.json          the scores of all answers, and of parts such as the training region
 cells.csv             the score of each cell (a number of symbols and a range of lengths)
 heatmap, symbols, lengths   figures, each as .png and .svg
 report.html           a page of the scores and the answers
@@ -114,7 +114,7 @@ def write_evaluation(
 ) -> dict[str, Any]:
     """Write predictions and all files that are made from them; return the summary.
 
-    workers: number of processes that look for the reasons of verdicts.
+    workers: number of processes that find the reasons of verdicts for the page.
     """
     write_predictions(table, folder)
     summary = write_figures(folder)
@@ -235,7 +235,10 @@ def evaluation_document(
 
 
 def _title(scores: Scores) -> str:
-    """Return the title of figures and page, with the number of rows if some have no answer."""
+    """Return the title of the figures and of the page.
+
+    If some rows of the split have no answer, the title contains the number of answered rows.
+    """
     about, partly = scores.about, scores.partly()
     return f"{about.model} on {about.data} ({about.split})" + (
         f", {partly} problems" if partly else ""
@@ -264,7 +267,10 @@ VERIFIED = {
     "text": "verified",
     "verdict": "verified_verdict",
 }
-"""The three answers to each problem, for the page's scripts. Values are names of columns."""
+"""The three answers to a problem, for the page's scripts.
+
+Values other than `label` and `drawn` are names of columns.
+"""
 
 
 def _rows(
@@ -343,7 +349,7 @@ def share_map(
 
 
 def _scores(scores: Scores) -> FactTable:
-    """Return the table of scores by part."""
+    """Return the table of scores: a row for all answers, and a row for each part of them."""
     rows = []
     parts = {"overall": scores.score(), **scores.by_part()}
     flats = {name: score.flat() for name, score in parts.items()}

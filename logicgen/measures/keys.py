@@ -1,14 +1,18 @@
 """Key precision: how well a probe finds the keys of ciphers, by the length of the text read.
 
-A row is a cipher text. It is cut into windows. Within a window, each occurrence of a cipher symbol
-votes for the plain symbol that the probe finds most probable there. If votes are equal, the plain
-symbol with the smaller id wins, which is the more frequent character. The precision of a window is
-the share of its cipher symbols with a right vote. `<end>` and `<other>`, which no key changes,
-neither count nor vote. Tokens after the last whole window are ignored.
+A cipher replaces the symbols of a plain text (plain symbols) by cipher symbols. The key is this
+replacement. A probe (`probe.py`) guesses the plain symbol at each position of a cipher text.
 
-In a cipher that is not one-to-one, a symbol means several characters. The right vote is then the
-character that it means most often in the window. The share of right guesses at single occurrences
-has the same meaning for both kinds of cipher.
+A cipher text, called a row, is cut into windows. Within a window, each occurrence of a cipher
+symbol votes for the plain symbol that the probe guesses there. The majority wins. If votes are
+equal, the plain symbol with the smaller id wins, which is the more frequent character. The
+precision of a window is the share of its cipher symbols whose majority is right. `<end>` and
+`<other>`, which no key changes, neither count nor vote. Tokens after the last whole window are
+ignored.
+
+In a cipher that is not one-to-one, a cipher symbol means several characters. Its majority is right
+if it is the character that the symbol means most often in the window. The share of right guesses at
+single occurrences has the same meaning for both kinds of cipher.
 
 Source: Huang et al., Lexinvariant Language Models (NeurIPS 2023), with windows of 100 characters.
 
@@ -22,7 +26,7 @@ Three controls find keys without a model:
 
 Shapes: B rows, T tokens of a row, V tokens in the vocabulary.
 
-No key changes ids below the number `staying`.
+Ids below the number `staying` are those of `<end>` and, in texts, `<other>`. No key changes them.
 """
 
 from __future__ import annotations
@@ -49,7 +53,7 @@ from logicgen.model.language_model import LanguageModel
 from logicgen.tasks.automaton_strings import AUTOMATON
 from logicgen.tasks.cipher import STAYING
 
-COUNTED = 1_000  # number of training rows in which symbols are counted
+COUNTED = 1_000  # number of training rows that determine the frequencies of symbols
 
 
 def control_guesses(
@@ -58,9 +62,9 @@ def control_guesses(
     tokens: np.ndarray,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> dict[str, np.ndarray]:
-    """Return the plain symbols that each control guesses, (B, T), by the name of the control.
+    """Return the plain symbols that each control guesses, by the name of the control.
 
-    tokens: the cipher symbols, (B, T).
+    tokens: the cipher symbols, (B, T). The guesses have the same shape.
     """
     order = _by_frequency(corpus, ciphers)
     found = {
@@ -70,7 +74,7 @@ def control_guesses(
     if corpus.task_name == "automaton" and len(corpus.tokens) - 1 <= MOST_SYMBOLS:
         automaton = read_automaton(corpus.folder / AUTOMATON)
         rows = []
-        for row in tokens:  # a row with eight symbols takes up to a second
+        for row in tokens:  # a row of eight different symbols takes up to a second
             rows.append(_most_probable(automaton, row))
             progress(len(rows), len(tokens))
         found["exact"] = np.stack(rows)
@@ -116,7 +120,7 @@ def _most_probable(automaton: Automaton, row: np.ndarray) -> np.ndarray:
     row: the cipher symbols, (T,).
     """
     ids = row[: int((row > 0).sum())] - 1  # symbols of the string without its end
-    likely = symbol_posterior(automaton, ids)  # (length + 1, symbols, symbols)
+    likely = symbol_posterior(automaton, ids)  # (tokens read, cipher symbol, plain symbol)
     found = np.zeros(len(row), dtype=np.int64)
     found[: len(ids)] = likely[np.arange(1, len(ids) + 1), ids].argmax(axis=1) + 1
     return found
@@ -128,11 +132,10 @@ AT_A_TIME = 2**14
 
 @dataclass(frozen=True)
 class KeyWindow:
-    """The precision of a probe in one window of all rows.
+    """The precision of a probe in one window, over all rows.
 
-    `precision` is the share of cipher symbols with a right majority within the window. `so_far` is
-    the same share with the votes of all occurrences up to the end of the window. Bounds are 95%
-    intervals over rows.
+    `precision` is the share of cipher symbols whose majority of votes in the window is right. For
+    `so_far`, all occurrences up to the end of the window vote. Bounds are 95% intervals over rows.
     """
 
     window: int  # number of the window, from 1
@@ -146,23 +149,24 @@ class KeyWindow:
     so_far_high: float
     symbols: int  # number of cipher symbols with votes, over all rows
     occurrence: float  # share of single occurrences at which the probe is right
-    occurrences: int
+    occurrences: int  # number of occurrences of cipher symbols
 
 
 @dataclass(frozen=True)
 class ProbedRow:
     """A cipher text with the guesses of a probe."""
 
-    tokens: np.ndarray  # (T,), the cipher
-    plain: np.ndarray  # (T,), the plain text
-    staying: int  # cipher keys do not change ids below this number: `<end>`, in texts `<other>`
-    probabilities: np.ndarray  # (T, V), of each plain symbol at each position
+    tokens: np.ndarray  # (T,), the cipher symbols
+    plain: np.ndarray  # (T,), the plain symbols
+    staying: int  # no key changes ids below this number
+    probabilities: np.ndarray  # (T, V), the probe's probability of each plain symbol
 
     @property
     def meant(self) -> np.ndarray | None:
         """Return the key of the row: the plain symbol of each cipher symbol that occurs, (V,).
 
-        Returns None if a symbol has several plain symbols, or if no symbol can be changed by a key.
+        Entries of other symbols are 0. Returns None if a cipher symbol has several plain symbols,
+        or if all ids in the row are below `staying`.
         """
         meant = np.zeros(self.probabilities.shape[1], dtype=np.int64)
         meant[self.tokens] = self.plain
@@ -175,9 +179,9 @@ class LayerKeys:
     """The keys that the probe of one layer found."""
 
     windows: list[KeyWindow]
-    example: ProbedRow  # the first row
-    # (V, V), for each plain symbol, the mean probability of each guess in the last window of all
-    # rows. A row of zeros means that the plain symbol does not occur there.
+    example: ProbedRow  # the first cipher text
+    # (V, V). Entry (i, j) is the mean probability of the guess j where the plain symbol is i, over
+    # the last windows of all cipher texts. If symbol i does not occur there, the entry is 0.
     guesses: np.ndarray
 
 
@@ -185,13 +189,14 @@ class LayerKeys:
 class Keys:
     """The keys that probes of a model found.
 
-    about: the model (`called`), `data`, `split`, `rows` and `window`; the `layer` whose probe has
-        the least loss on training rows; the `probe`'s card.
+    about: the name of the model (`called`), the `data` and `split`, the number of `rows`, and the
+        width of a `window`. The entry `layer` is the layer whose probe has the least loss on
+        training rows. The entry `probe` is the content of `probe.json`.
     """
 
     about: dict[str, Any]
     layers: dict[int, LayerKeys]  # by number of the layer
-    controls: dict[str, list[KeyWindow]]  # keys found without a model
+    controls: dict[str, list[KeyWindow]]  # by name; controls find keys without a model
 
     @property
     def best(self) -> LayerKeys:
@@ -229,10 +234,10 @@ def windows_of(
     width: int,
     staying: int = STAYING,
 ) -> list[KeyWindow]:
-    """Return the precision in each window. A window without cipher symbols is left out.
+    """Return the precision of guesses in each window. Windows without cipher symbols are left out.
 
     tokens: the cipher symbols, (B, T).
-    predicted: the probe's guesses, (B, T).
+    predicted: the guesses of a probe or of a control, (B, T).
     plain: the plain symbols, (B, T).
     width: number of tokens of a window.
     """
@@ -304,9 +309,11 @@ def find_keys(
 
 
 def _checked_context(ciphers: Ciphers, context: int | None, window: int, last: int | None) -> int:
-    """Return the number of tokens of a row to read.
+    """Return the number of tokens of a row to read: `context`, or by default all tokens.
 
-    Raises LogicgenError if rows are shorter, or if the window or `last` is longer.
+    last: number of positions at the end of each row that the probe learns from.
+
+    Raises LogicgenError if rows are shorter than `context`, or if `window` or `last` exceeds it.
     """
     context = ciphers.length if context is None else context
     if context > ciphers.length:
@@ -345,7 +352,7 @@ def measure_keys(
     at_a_time = max(1, AT_A_TIME // context)
     for first in range(0, len(numbers), at_a_time):
         here = slice(first, first + at_a_time)
-        # The seed of the random embedding rows is the index of the cipher text.
+        # Random embedding rows have the index of the cipher text as their seed.
         states = model.hidden_states(tokens[here], numbers[here].tolist())
         for layer, probe in probes.items():
             with torch.no_grad():

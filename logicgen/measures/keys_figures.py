@@ -1,9 +1,12 @@
 """The measure `keys`: the figures, the page and the files of a probe of ciphers.
 
+The probe guesses the plain symbol of each cipher symbol. `keys.py` defines the precision and the
+windows. A row is a cipher text. The files of a measurement:
+
 windows.csv     precision by window
 summary.json    the settings, and the precision in the last window
-five figures    precision by window, guesses by letter, the key of one row
-report.html     one cipher text, and the key that the probe finds along it
+five figures    precision by window, guesses by plain symbol, and three figures of one row
+report.html     one cipher text, with the guess of the probe at each position
 """
 
 from __future__ import annotations
@@ -56,10 +59,10 @@ PROBABILITY = LinearSegmentedColormap.from_list("probability", ["white", LINES[0
 
 FONT = "DejaVu Sans Mono"  # comes with Matplotlib
 
-# The figure of a key shows a plain symbol that does not occur if a cipher symbol gives it at least
-# this probability.
+# The figure of a key also shows plain symbols that do not occur in the window, if their mean
+# probability at some cipher symbol is at least this value.
 WORTH_SHOWING = 0.1
-RIVALS = 3  # number of wrong plain symbols in the figure of occurrences
+RIVALS = 3  # number of the most probable wrong plain symbols in the figure of occurrences
 MOST_GUESSED = 64  # most symbols in the figure of guesses
 
 
@@ -79,10 +82,11 @@ def readable(text: str) -> str:
 
 
 def draw_precision(found: Keys, title: str) -> Figure:
-    """Draw the precision by window: by votes of the window, by all votes so far, and without votes.
+    """Draw the precision by window: by votes in the window, by votes so far, and without votes.
 
-    Bands are 95% intervals over rows. For controls, only the precision by all votes so far is
-    drawn.
+    A vote is the guess at one occurrence of a cipher symbol. Votes so far are all votes up to the
+    end of the window. Bands are 95% intervals over rows. For controls (guesses without a model),
+    only the precision by votes so far is drawn.
     """
     windows = found.best.windows
     figure, axes = new_axes(7.5, 4.2, title)
@@ -147,7 +151,8 @@ def draw_key(
 def draw_guesses(guesses: np.ndarray, tokens: Tokens, title: str) -> Figure | None:
     """Draw the mean probability of each guess, for each true plain symbol.
 
-    guesses: the probabilities, (vocabulary, vocabulary), as in `LayerKeys.guesses`.
+    guesses: the probabilities as in `LayerKeys.guesses`, with an entry for each true plain symbol
+        and each guess, (vocabulary, vocabulary).
 
     Symbols are in the order of their ids; at most `MOST_GUESSED` are drawn. Returns None if no
     symbol occurs.
@@ -257,7 +262,7 @@ def draw_occurrences(
 def draw_windows(points: dict[str, list[dict[str, float]]], title: str) -> Figure:
     """Draw key precision by window with 95% intervals: a line per combination of settings.
 
-    points: for the label of each combination, its windows.
+    points: for the label of each combination, the values of `KeyWindow` for each window.
     """
     figure, axes = new_axes(7, 4.2, title)
     for (label, windows), style in zip(points.items(), line_styles(), strict=False):
@@ -291,11 +296,11 @@ def write_key_page(found: Keys, tokens: Tokens, path: Path) -> Path:
 
 
 def _cipher(row: ProbedRow, tokens: Tokens) -> list[Json]:
-    """Return each position of a row for the page's scripts.
+    """Return a dictionary for each position of a row, for the page's scripts.
 
-    Keys are the cipher symbol (`written`), the plain symbol (`meant`), the probe's `guess`, the
-    majority of guesses so far (`vote`), and the probability of the plain symbol (`truth`). `keyed`
-    is whether a key can change the symbol.
+    `written` is the cipher symbol, `meant` the plain symbol, and `guess` the guess of the probe.
+    `vote` is the majority of the guesses at this cipher symbol so far. `truth` is the probability
+    of the plain symbol. `keyed` is whether a key can change the symbol.
     """
     votes: dict[int, Counter[int]] = defaultdict(Counter)
     places, guesses = [], row.probabilities.argmax(axis=1).tolist()
@@ -406,7 +411,7 @@ class KeyPrecision(Measure):
         return float(found["windows"][-1]["precision"]), False
 
     def columns(self, points: list[Findings], prefix: str) -> list[dict[str, str]]:
-        """Return the cells of the table: the first and the last window, and controls."""
+        """Return table rows: precision in the first and the last window, and of the controls."""
         return [
             {
                 f"{point.measure}, {which} window": mean_share(

@@ -3,9 +3,9 @@
 The module of a measure has an object `MEASURE` of a subclass of `Measure`. `logicgen study` and
 `logicgen report` find the modules in the list `MEASURES` of `logicgen/measures/__init__.py`.
 
-A study trains models with several combinations of settings, which are called points. A combination
-has one alternative of each axis of the study, such as a data set and a model recipe. For each
-combination, a model is trained for each training seed.
+A study trains models with several combinations of settings, which are called points. The settings
+that a study varies, such as the data set and the model recipe, are its axes. A combination has one
+alternative of each axis. For each combination, a model is trained for each training seed.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class StudyRun(Protocol):
     steps: int
     minutes: float
     parameters: int
-    validation: dict[str, list[tuple[int, float]]]  # (step, score), by name
+    validation: dict[str, list[tuple[int, float]]]  # pairs (step, score), by name of the score
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Findings:
 
     measure: str  # the measure's name in the study
     settings: Any
-    point: str
+    point: str  # name of the combination of settings
     choices: dict[str, str]  # name of the chosen alternative, by axis
     data: str  # the name of the data set
     data_folder: str  # folder of the data set
@@ -112,7 +112,7 @@ class Comparison:
 
 
 class Measure:
-    """The base class of measures. A subclass has a `name`, and overrides the methods for its uses.
+    """The base class of measures. A subclass has a `name`, and overrides the methods that it needs.
 
     Attributes:
         noun: name of a measurement in messages.
@@ -174,8 +174,8 @@ class Measure:
     def rows(self, points: list[Findings]) -> list[list[tuple[int, Json]]]:
         """Return the rows of `results.csv` for each combination of settings.
 
-        A row is a pair (index of the training seed, values by column). The values are an entry of
-        `lines`, the training seed, and facts of the training.
+        A row is a pair (index of the training seed, values by column). The values are those of a
+        row of `lines`, the training seed, and facts of the training.
         """
         return [
             [
@@ -244,7 +244,7 @@ def _trained(run: StudyRun) -> Json:
 
 
 def differing(points: list[Findings]) -> list[str]:
-    """Return the names of the settings (axes) of a study in which these points differ."""
+    """Return the axes (settings of a study) in which these combinations of settings differ."""
     return [axis for axis in points[0].choices if len({each.choices[axis] for each in points}) > 1]
 
 

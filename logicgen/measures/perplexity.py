@@ -11,8 +11,8 @@ A model is compared with three references:
                                called the ideal model
 
 The truth is known only if one automaton generated the corpus. The exact lexinvariant model is known
-only if this automaton has at most 8 symbols. A model is compared with both by Kullback-Leibler
-divergences in bits.
+only if this automaton has at most 8 symbols. The distances from the truth and from the exact
+lexinvariant model are Kullback-Leibler divergences in bits.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def exact_probabilities(
 ) -> np.ndarray:
     """Return the exact probabilities of the next token after each token of some strings.
 
-    tokens: ids, (strings, T).
+    tokens: ids of the tokens, (strings, T).
     names_known: whether the names of the symbols are known. If True, return probabilities under the
         automaton. If False, return probabilities under the exact lexinvariant model p', the mean
         over all renamings of the symbols; this needs an automaton of at most 8 symbols.
@@ -123,10 +123,16 @@ MEASURES = {
     "true_bits": "bits per token of the truth",
     "cache_share": "share of the cache in the model's probabilities (0 to 1)",
 }
-"""The measures at each position, with their names in tables. See the module for the models."""
+"""The measures at each position, with their names in tables.
+
+The docstring of the module defines the ideal lexinvariant model, the truth and the best counter.
+"""
 
 CLOSED = "closed"
-"""Key of the way from the best counter (0) to the exact lexinvariant model (1), by their bits."""
+"""Key of a score that rescales the bits per token of a model.
+
+The score is 0 for the bits of the best counter, and 1 for those of the exact lexinvariant model.
+"""
 
 
 Means = dict[str, np.ndarray]
@@ -162,14 +168,14 @@ class Reading:
 class Curve:
     """Means over sequences by position, and the first sequences with the measures of each token.
 
-    `parts` contains the parts `overall` and `beyond`. A part contains its first position (`from`),
-    the number of predicted `tokens`, and the mean of each measure. Each mean has a 95% interval
-    over sequences (`_low`, `_high`).
+    The keys of `parts` are `overall` (all positions) and `beyond` (positions from a given position
+    on). A part contains its first position (`from`), the number of predicted `tokens`, and the mean
+    of each measure. Each mean has a 95% interval over sequences (`_low`, `_high`).
     """
 
     about: CurveAbout
     tokens: np.ndarray  # number of predicted tokens at each position, (T,); 0 at position 0
-    means: Means  # means at each position, (T,), by the names in `MEASURES`; nan without tokens
+    means: Means  # by name in `MEASURES`: the mean at each position, (T,); nan without tokens
     parts: dict[str, dict[str, float]]
     readings: Sequence[Reading] = ()
 
@@ -189,7 +195,7 @@ class Curve:
 
     @staticmethod
     def of(about: CurveAbout, values: dict[str, np.ndarray], beyond: int) -> Curve:
-        """Return the curve of the means of some values over sequences.
+        """Return the curve of means over sequences.
 
         values: for each measure, numbers from position 1 on, (sequences, T - 1); nan after the end
             of a sequence.
@@ -230,9 +236,9 @@ def _part(values: Means, there: np.ndarray, first: int) -> dict[str, float]:
 
 
 def without_ideal(corpus: Corpus) -> str | None:
-    """Return the reason why strings of an automaton are not compared with the ideal model.
+    """Return the reason why a corpus of strings is not compared with the exact lexinvariant model.
 
-    Returns None if they are compared, or if the corpus has another task.
+    Returns None if the corpus is compared with it, or does not contain strings of automata.
     """
     symbols = len(corpus.tokens) - 1
     if corpus.recipe.task != "automaton":
@@ -299,7 +305,7 @@ def _values(
     counter: TextNGram | None,
     progress: Callable[[int, int], None],
 ) -> Means:
-    """Return the value of each measure at each token after the first, as a mean over seeds.
+    """Return the value of each measure at each token after the first: a mean over embedding seeds.
 
     exact: for each exact model, a function from token ids to probabilities of the next token.
 
@@ -348,7 +354,7 @@ def _exact_models(corpus: Corpus) -> dict[str, Callable[[np.ndarray], np.ndarray
 
 
 def _reading(tokens: list[str], values: Means, place: int) -> Reading:
-    """Return the sequence with index `place`, up to its last predicted token."""
+    """Return the sequence with index `place`, up to its last predicted token, with its measures."""
     last = int(np.flatnonzero(~np.isnan(values["bits"][place])).max(initial=-1)) + 1
     measured: dict[str, list[float | None]] = {name: [None] for name in values}
     for name, each in values.items():

@@ -39,13 +39,16 @@ def moving_average(values: np.ndarray, counts: np.ndarray, width: int) -> np.nda
 
 
 def draw_curves(groups: dict[str, list[tuple[str, Curve]]], title: str) -> Figure:
-    """Draw perplexity by position, with a column of panels per group and a line per (label, curve).
+    """Draw perplexity by position: a column of panels per group, and a line per (label, curve).
 
-    If a group has several curves, a panel shows by which share the perplexity of each exceeds the
-    perplexity of the first. For languages of an automaton, a panel shows the divergence from the
-    exact lexinvariant model, or from the true probabilities. Another panel shows the way from the
-    best counter (0) to the exact lexinvariant model (1). The last panel shows the L1 distance from
-    the true probabilities. `perplexity.py` defines these models. A single group has no label.
+    Further panels show these values, if the curves have them:
+
+    - the share by which the perplexity of a curve exceeds the perplexity of the group's first curve
+    - the divergence from the exact lexinvariant model or, if it is not known, from the truth
+    - the bits per token on a scale from the best counter (0) to the exact lexinvariant model (1)
+    - the L1 distance from the true probabilities
+
+    `perplexity.py` defines these models. A single group has no label.
     """
     panels = max(1 + len(_panels(curves)) for curves in groups.values())
     if len(groups) == 1:
@@ -66,7 +69,7 @@ def _legend_columns(curves: list[tuple[str, Curve]], width: int) -> int:
 
     width: width of the legend in characters.
     """
-    longest = max(24, *(len(name) for name, _ in curves))  # the length of IDEAL
+    longest = max(24, *(len(name) for name, _ in curves))  # 24 is the length of IDEAL
     return max(1, width // (longest + 6))
 
 
@@ -74,7 +77,7 @@ _WAY = "counter_bits", "ideal_bits"
 
 
 def _panels(curves: list[tuple[str, Curve]]) -> list[Callable[[Axes], None]]:
-    """Return a function for each panel below the first. The function draws the panel on its axes.
+    """Return a function for each panel below the first. The function draws the panel on given axes.
 
     A panel is omitted if no curve has its measures.
     """
@@ -199,7 +202,7 @@ def _grey(dashes: str) -> dict[str, Any]:
     return {"color": "#555555", "linestyle": dashes, "marker": ""}
 
 
-# The measures in bits, which share an axis of the page, with their labels.
+# Labels of the measures that share an axis (bits) of the page.
 LINES = {
     "bits": "the model",
     "counter_bits": "the best counter of the text",

@@ -33,7 +33,7 @@ def schema_of(numbers: str, texts: str) -> pa.Schema:
     """Return the schema of a table without nulls.
 
     numbers: names of columns of 32-bit numbers, separated by blanks.
-    texts: names of columns of texts, which follow.
+    texts: names of columns of texts, separated by blanks. They follow the columns of numbers.
     """
     types = [(name, pa.int32()) for name in numbers.split()]
     types += [(name, pa.string()) for name in texts.split()]
@@ -45,7 +45,8 @@ SCHEMA = pa.schema(
         *schema_of("row embedding_seed symbols length", "problem answer prediction verdict"),
         pa.field("edit_distance", pa.int32()),
         pa.field("right_tokens", pa.int32()),
-        pa.field("verified_prediction", pa.string()),  # three columns of verified decoding
+        # The following columns are the results of verified decoding.
+        pa.field("verified_prediction", pa.string()),
         pa.field("verified_verdict", pa.string()),
         pa.field("draws", pa.int32()),
     ]
@@ -78,16 +79,16 @@ class About:
     model: str
     data: str
     split: str
-    symbols: tuple[int, int]  # the training region of the model
-    length: tuple[int, int]
+    symbols: tuple[int, int]  # fewest and most symbols in the training of the model
+    length: tuple[int, int]  # shortest and longest length in the training of the model
     decoding: dict[str, Any] = field(default_factory=dict)  # settings of decoding
-    shortest: int = 1  # length at which the first cell of the split begins
+    shortest: int = 1  # shortest length of the first cell of the split
     step: int = 1  # number of lengths in a cell
     reset_rows: int | None = None  # the seed of redrawn rows (`measures/collapse.py`)
     precision: str | None = None  # precision of the model's training
-    split_rows: int | None = None  # rows of the split, if only some of them were answered
-    split_symbols: tuple[int, int] | None = None  # range of symbols in this split
-    split_lengths: tuple[int, int] | None = None  # range of the first lengths of its cells
+    split_rows: int | None = None  # number of rows of the split, if only some were answered
+    split_symbols: tuple[int, int] | None = None  # fewest and most symbols in the split
+    split_lengths: tuple[int, int] | None = None  # shortest length of first and last cell
 
     def with_split(self, table: pa.Table) -> About:
         """Return the description with the size and the cells of a split.
@@ -104,10 +105,10 @@ class About:
         )
 
     def split_cells(self) -> Iterator[tuple[int, int]]:
-        """Yield the pair (number of symbols, first length) of each cell of the split.
+        """Yield the pair (number of symbols, shortest length) of each cell of the split.
 
-        A cell is the problems of one number of symbols and `step` lengths. No cell is known, and
-        no pair is yielded, if `with_split` was not used.
+        A cell contains the problems with one number of symbols and `step` lengths. If the
+        description does not contain the cells (see `with_split`), yield nothing.
         """
         if self.split_symbols is not None and self.split_lengths is not None:
             (fewest, most), (shortest, longest) = self.split_symbols, self.split_lengths
@@ -115,7 +116,7 @@ class About:
             yield from product(range(fewest, most + 1), lengths)
 
     def cell_length(self, lengths: np.ndarray) -> np.ndarray:
-        """Round the length of each problem down to the first length of its cell.
+        """Round the length of each problem down to the shortest length of its cell.
 
         A cell contains problems of `step` lengths.
         """
@@ -168,7 +169,7 @@ def predict_and_verify(
         grammar: whether decoding uses the grammar mask, so that every answer parses.
         seconds: limit of the solver per answer; beyond it, the verdict is `unknown`.
         decoding: greedy by default. Samples differ between embedding seeds.
-        ensemble: number of draws of the embedding's random part that are averaged.
+        ensemble: number of draws of the embedding whose predictions are averaged.
         verified: settings of verified decoding, for predictions that are not accepted.
 
     Raises the errors of `check_fits`.
@@ -198,7 +199,11 @@ def predict_and_verify(
 
 
 def _asked(model: Answerer, verified: VerifiedSearch | None) -> dict[str, Any]:
-    """Return settings for the description: votes, shots and verified decoding, if used."""
+    """Return settings for the evaluation's description: votes, shots and verified decoding.
+
+    Settings that are not used are left out. Votes are answers to one problem; the most frequent
+    answer is returned. Shots are solved problems in the prompt.
+    """
     how: dict[str, Any] = {"votes": model.votes} if model.votes > 1 else {}
     how |= {"shots": model.shots} if model.shots else {}
     if verified is not None:
@@ -214,7 +219,7 @@ def _draw_again(
     verified: VerifiedSearch,
     progress: Counted,
 ) -> None:
-    """Apply verified decoding to rows of predictions and verdicts, and add its columns."""
+    """Apply verified decoding to rows with predictions and verdicts; add columns to the rows."""
     predictions = [row["prediction"] for row in rows]
     outcomes = draw_until_accepted(
         predictions,
@@ -236,7 +241,7 @@ def _items(rows: Iterable[dict[str, Any]], answers: list[str]) -> list[Item]:
 def compared(task: Task, prediction: str, answer: str) -> dict[str, Any]:
     """Compare a prediction with the stored answer; return the columns of the prediction.
 
-    They contain the edit distance and the number of right tokens if the task defines them.
+    The columns contain the edit distance and the number of right tokens if the task defines them.
     """
     found: dict[str, Any] = {"prediction": prediction}
     if task.edit_distance:
@@ -268,8 +273,8 @@ def chosen_rows(
 def check_fits(model: Answerer, data: Dataset, about: About, ensemble: int = 1) -> None:
     """Raise LogicgenError if the model cannot answer the split.
 
-    Possible reasons: another task or vocabulary, more symbols than embedding rows, no random part
-    of the embedding for an ensemble, or an unknown split.
+    Possible reasons: an unknown split, another task or vocabulary, more symbols than embedding
+    rows, or an ensemble without random parts of the embedding.
     """
     if model.task_name != data.task.name or model.vocabulary != data.vocabulary:
         raise LogicgenError(
@@ -284,7 +289,8 @@ def check_fits(model: Answerer, data: Dataset, about: About, ensemble: int = 1) 
 def spread(table: pa.Table, about: About, limit: int | None) -> np.ndarray:
     """Return the indices of all rows, or of `limit` rows.
 
-    The rows are spread evenly over the cells: the pairs of a number of symbols and a length.
+    The rows are spread evenly over the cells. A cell contains the rows with one number of symbols
+    and one range of lengths.
     """
     if limit is None or limit >= table.num_rows:
         return np.arange(table.num_rows)
@@ -329,8 +335,8 @@ class Predictor:
     ) -> list[str]:
         """Return an answer in prefix notation for each place.
 
-        A place is a pair of an embedding seed and a problem, as one number. It determines the
-        random numbers of a random answer.
+        A place is one number for a pair of an embedding seed and a problem. It also determines the
+        random numbers if answers are drawn at random.
         """
         found = self._ask(places, decoding, progress)
         return [self.vocabulary.decode(answers[0].ids) for answers in found]
@@ -343,7 +349,8 @@ class Predictor:
         progress: Counted = lambda *_: None,
     ) -> list[list[str]]:
         """Draw answers to each problem that differ from each other and from the prediction."""
-        drawn = verified.sampling  # these settings have another seed than the predictions
+        drawn = verified.sampling
+        # The predictions may be samples with the same seed. So increase it.
         sampling = replace(drawn, seed=drawn.seed + 1, answers=verified.draws)
         return [
             [
@@ -435,7 +442,8 @@ def alphabets(model: Answerer, data: Dataset, symbols: np.ndarray) -> np.ndarray
 
     symbols: the number of symbols of each problem.
 
-    The alphabet is that of the training, or larger if the problem has more symbols.
+    The number is at least the model's alphabet in training, and the most symbols of the data set.
+    If a problem has more symbols, it is the problem's number of symbols.
     """
     seen = max(data.recipe.region.symbols[1], model.alphabet)
     return np.asarray(np.maximum(symbols, seen))

@@ -2,8 +2,8 @@
 
 The model is frozen and reads the cipher. The probe reads the model's hidden state after each
 character, and predicts the plain character at this place. Every cipher text (row) has a random key.
-With a lexinvariant model, every row of every step also has random embeddings. So the probe can only
-use directions of hidden states that do not depend on the written characters.
+In a lexinvariant model, the embeddings are also random for every row and every training step. So
+the probe can only use directions of hidden states that do not depend on the written characters.
 
 The probe's accuracy is a lower bound of the model's knowledge of the key. Hidden states of the last
 layer serve to predict the next token under the current random embeddings. Other layers may show
@@ -12,8 +12,10 @@ evaluated once for all of them.
 
 Source: Huang et al., Lexinvariant Language Models (NeurIPS 2023), section on ciphers.
 
-    OUT/probe.safetensors   the weights of the probes
-    OUT/probe.json          the model and the settings; written at the end of the training
+The files in the output folder:
+
+    probe.safetensors   the weights of the probes
+    probe.json          the model and the settings; written at the end of the training
 """
 
 from __future__ import annotations
@@ -65,7 +67,10 @@ class ProbeSettings:
 
 
 def check_fits(model: LanguageModel, corpus: Corpus, called: str, layer: int | None = None) -> None:
-    """Raise LogicgenError if the model lacks hidden states or the layer, or has other tokens."""
+    """Raise LogicgenError if a model has other tokens than the corpus, or no hidden states.
+
+    The function also raises it if the model lacks the given layer.
+    """
     model.check_hidden(None, called)
     model.check_same_tokens(corpus, called)
     model.check_hidden(layer, called)
@@ -74,8 +79,8 @@ def check_fits(model: LanguageModel, corpus: Corpus, called: str, layer: int | N
 class Probe(nn.Module):
     """A network of two layers over normalized hidden states.
 
-    torch's global generator determines the first weights. The output matrix belongs to the probe,
-    not to the model. So an output means the same plain character in every sequence.
+    The global generator of PyTorch determines the first weights. The output matrix belongs to the
+    probe, not to the model. So an output means the same plain character in every sequence.
     """
 
     def __init__(self, width: int, hidden: int, tokens: int) -> None:
@@ -97,8 +102,8 @@ Probes = dict[int, Probe]
 class ProbeLearner(Learner):
     """The training of probes on ciphers, for the training loop.
 
-    The settings and the number of a step determine the step. `<end>` and `<other>` are not
-    predicted.
+    The settings and the number of a step determine its batch. Probes do not learn to predict
+    `<end>` and `<other>`.
 
     Attributes:
         losses: for each step, the mean cross-entropy of each probe in nats.

@@ -66,7 +66,7 @@ class Reply:
 
 
 def said_split(entries: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return the split that the replies name; None if they name no split or several splits."""
+    """Return the split that the replies name, or None if they name no split or several splits."""
     said = {str(entry["split"]) for entry in entries if entry.get("split") is not None}
     return said.pop() if len(said) == 1 else None
 
@@ -93,7 +93,7 @@ def replies_to(
     mixed: whether prompts of different versions are allowed.
     renamed: whether symbols of a problem may have other names than in the data set.
 
-    Raises LogicgenError that names the first wrong entry.
+    Raises LogicgenError if an entry is wrong. The message names the first such entry.
     """
     if not entries:
         raise LogicgenError(f"{where}: no replies")
@@ -126,7 +126,7 @@ def replies_to(
 
 
 def _check_types(entries: Sequence[Mapping[str, Any]], where: str) -> None:
-    """Raise LogicgenError if a value has a wrong type. The message names the first entry."""
+    """Raise LogicgenError if a value has a wrong type. The message names the first such entry."""
     for number, entry in enumerate(entries, 1):
         for key, kinds in TYPES.items():
             if not isinstance(value := entry.get(key), kinds) or isinstance(value, bool):

@@ -32,8 +32,8 @@ class Score:
     random part of the embedding. All embedding seeds answer the same examples.
 
     An interval estimates how the score of the same model varies over other problems of the same
-    distribution. It counts examples, not answers. It is too wide if only some seeds answer an
-    example right.
+    distribution. The interval counts examples, not answers. It is too wide if an example is
+    answered right with some embedding seeds only.
 
     A value is None if the task does not define it, or if verified decoding was not used.
     """
@@ -101,9 +101,10 @@ class Scores:
 
     @staticmethod
     def of_tally(tally: dict[str, list[int]], about: About) -> Scores:
-        """Return answers with the counts of a `tally`. They have the scores of the counted answers.
+        """Return answers with the counts of a tally, which `Scores.tally` returns.
 
-        In the SUMMED columns, each answer of a cell has the mean of the cell.
+        The answers have the same scores as the counted answers. In the SUMMED columns, each answer
+        has the mean of its row of the tally.
         """
         counts = np.array([tally.get(name, [0] * len(tally["symbols"])) for name in VERDICTS]).T
         answers = counts.sum(axis=1)  # number of answers of each row of the tally
@@ -149,10 +150,11 @@ class Scores:
         return "" if rows is None else f"{self.score().examples:,} of {rows:,}"
 
     def tally(self) -> dict[str, list[int]]:
-        """Count the answers; return columns of a table with a row per embedding seed and cell.
+        """Count the answers for each embedding seed, number of symbols and length.
 
-        The columns are the seed, the cell, the number of answers with each verdict that occurs, and
-        the sums of the SUMMED columns. The table is small enough for the record of a study.
+        Returns the columns of a table: these three values, the number of answers with each verdict
+        that occurs, and the sums of the SUMMED columns. The table is small enough for the record of
+        a study.
         """
         names = ("embedding_seed", "symbols", "length")
         found, member = _groups([self._columns[name] for name in names])
@@ -176,9 +178,9 @@ class Scores:
         return Scores(columns, self.seeds, self.about)
 
     def as_trained(self, name: str, about: About | None = None) -> np.ndarray:
-        """Return a mask of answers to problems inside the training region in one respect.
+        """Return a mask of answers to problems with trained numbers of symbols or trained lengths.
 
-        name: the respect, `symbols` or `length`.
+        name: `symbols` or `length`.
         about: description with the training region; by default the model's own.
         """
         low, high = getattr(about or self.about, name)
@@ -218,13 +220,13 @@ class Scores:
         )
 
     def summary(self) -> dict[str, Any]:
-        """Return as plain data: the description, and the scores of all answers and of each part."""
+        """Return the description, and the scores of all answers and of each part, as plain data."""
         scores = {"overall": self.score(), **self.by_part()}
         flat = {name: score.flat() for name, score in scores.items()}
         return {**asdict(self.about), "embedding_seeds": self.seeds, **flat}
 
     def _mean(self, name: str) -> tuple[float, float] | None:
-        """Return mean and deviation of a column over embedding seeds; None if it is missing."""
+        """Return mean and deviation over embedding seeds of a column; None without the column."""
         values = self._columns.get(name)
         return None if values is None else _over_seeds(self._by_seed(values))
 
@@ -235,12 +237,12 @@ class Scores:
         return np.asarray(np.bincount(seed, weights=values, minlength=self.seeds) / sizes)
 
     def by_part(self, about: About | None = None) -> dict[str, Score]:
-        """Return the score of each of the `parts` that has answers."""
+        """Return the score of each part (see `parts`) that has answers."""
         masks = self.parts(about).items()
         return {name: self.select(mask).score() for name, mask in masks if mask.any()}
 
     def by_cell(self) -> dict[tuple[int, int], Score]:
-        """Return the score of every cell, by (symbols, first length of the cell)."""
+        """Return the score of every cell, by (symbols, shortest length of the cell)."""
         return self._by("symbols", "cell_length")
 
     def by_symbols(self) -> dict[int, Score]:
@@ -250,7 +252,7 @@ class Scores:
     def by_length(self) -> dict[int, Score]:
         """Return the score of each length, in order.
 
-        If a cell contains a range of lengths, the key is the first length.
+        If a cell contains a range of lengths, the key is the shortest length of the cell.
         """
         return self._by("cell_length")
 

@@ -18,8 +18,9 @@ def wilson_interval(share: float, examples: float) -> tuple[float, float]:
     share: share of successes among the examples.
     examples: number of independent examples, at least 1.
 
-    The interval contains every probability p of a success from which `share` differs by at most Z
-    standard errors under p. It stays inside [0, 1]: 20 successes in 20 examples give [0.84, 1].
+    The interval contains each probability p of a success that differs from `share` by at most Z
+    standard errors. The standard error is computed from p. The interval stays inside
+    [0, 1]: 20 successes in 20 examples give [0.84, 1].
     Source: Wilson, J. American Statistical Association 22 (1927).
     """
     z2 = Z * Z / examples
@@ -36,7 +37,7 @@ def deviation(values: Sequence[float] | np.ndarray) -> float:
 def ratio_interval(above: np.ndarray, below: np.ndarray) -> tuple[float, float]:
     """Return the ratio sum(above) / sum(below), and half the width of its 95% interval.
 
-    above, below: a number for each sequence. Sequences are independent of each other.
+    above, below: arrays with a number for each sequence. The sequences are independent.
 
     The half width is infinite for a single sequence.
     """
@@ -55,8 +56,8 @@ def share_by_row(rows: np.ndarray, right: np.ndarray, count: int) -> tuple[float
     count: number of rows.
 
     Symbols of the same row are not independent, but rows are. So the result is Wilson's interval
-    for the effective sample size: the number of independent symbols that give the ratio estimate
-    over rows its standard error. If all rows have the same share, this is the number of rows with
+    for an effective sample size: the number of independent symbols whose share would have the same
+    standard error. If all rows have the same share, the sample size is the number of rows with
     symbols.
     Source: Kish; Korn, Graubard, Survey Methodology 24 (1998).
     """

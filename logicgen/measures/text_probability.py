@@ -11,11 +11,11 @@ sampling. A sequence with probability p under the model is drawn with probabilit
 q over the draws estimates the sum. A token is drawn in proportion to its probability times a guess
 at the probability of the remaining text. The guess treats tokens as independent, with their mean
 probabilities along the canonical sequence. Without the guess, most draws begin with a frequent
-letter and an improbable rest follows.
+letter, and an improbable text follows.
 
 Draws exclude the canonical sequence, because otherwise nearly all draws would be canonical. While a
-draw agrees with the canonical sequence, the next canonical token is weighted by the probability
-that the draw departs later.
+draw agrees with the canonical sequence, the weight of the next canonical token is multiplied by the
+probability that the draw departs from the canonical sequence later.
 
 Shapes: B sequences in a batch, T tokens in each, V tokens in the vocabulary.
 
@@ -74,12 +74,12 @@ def text_probability(
     samples: int | None = None,
     seed: int = 0,
 ) -> TextProbability:
-    """Return the probability that `text` comes next and that a token ends where it ends.
+    """Return the probability that `text` comes next, and that a token ends at the end of `text`.
 
     after: the preceding text; if it is empty, the text begins a document.
     whole: whether the document must end after the text.
-    samples: number of samples that estimate the sum if it has more terms; at least 2. Without
-        samples, up to 10,000 terms are summed.
+    samples: at least 2. A sum of more terms is estimated from this number of samples. By default,
+        up to 10,000 terms are summed without samples.
     seed: determines the samples, and the random embedding rows. All sequences have the same rows.
     Raises LogicgenError if the sum has too many terms, or if the text is empty or cannot be read.
     It is also raised if `after` is empty but the model does not predict how texts begin.
@@ -135,7 +135,7 @@ def _ways_to_write(
 
 
 def _beginning(model: LanguageModel) -> np.ndarray:
-    """Return the token before the beginning of a document: `<end>` of another document."""
+    """Return the token before the beginning of a document: `<end>` of the preceding document."""
     if model.tokens.kind == "names":
         raise LogicgenError(
             f"--after: a model of {model.task_name} does not predict how texts begin: give the"
@@ -205,13 +205,14 @@ class _TokenDraws:
         """
         self.lattice, self.canonical = lattice, canonical
         mean = np.logaddexp.reduce(logs, axis=0) - math.log(len(logs))
-        # At each place, a guess at the log-probability of the remaining text.
+        # At each place, a guess at the log-probability of the remaining text; -inf if no token
+        # leads from this place to the end of the text.
         self.guesses = [0.0] * (len(lattice) + 1)
         for place in reversed(range(len(lattice))):
             each = [mean[token] + self.guesses[to] for token, to in lattice[place].items()]
-            self.guesses[place] = float(np.logaddexp.reduce(each))  # -inf if the end is unreachable
-        # For each canonical token: if a draw agrees with the canonical path before this token,
-        # log-probability that it departs at this token or later.
+            self.guesses[place] = float(np.logaddexp.reduce(each))
+        # If the first n tokens of a draw agree with the canonical path, `leaving[n]` is the
+        # log-probability that the draw departs from this path later.
         self.leaving = [-math.inf]
         places = [0]
         for token in canonical:

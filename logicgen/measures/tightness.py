@@ -1,20 +1,26 @@
 """Tightness of language models: whether every text ends with probability 1.
 
 Let a model give `<end>` a probability of at least p > 0 after every text. Then it writes n more
-tokens with probability at most (1 - p)^n. So it is tight, and writes at most 1 / p more tokens on
-average. Source: Du, Torroba Hennigen, Pimentel, Meister, Eisner, Cotterell, A Measure-Theoretic
-Characterization of Tight Language Models (ACL 2023): bounded features give bounded logits, in
-Transformers and in recurrent networks. Here p is computed from the weights.
+tokens with probability at most (1 - p)^n. So the model is tight, and writes at most 1 / p more
+tokens on average. Source: Du, Torroba Hennigen, Pimentel, Meister, Eisner, Cotterell, A
+Measure-Theoretic Characterization of Tight Language Models (ACL 2023): bounded features give
+bounded logits, in Transformers and in recurrent networks. Here p is computed from the weights.
 
-Let h be the features from which a network computes its logits, and r_v the output row of token v.
-In both kinds of networks, h is the output of a layer normalization with gain g and bias b: h = g *
-n + b, where n has sum 0 and norm at most sqrt(width). So a difference of logits, (r_v - r_end) . h,
-is at most sqrt(width) |c(g * (r_v - r_end))| + (r_v - r_end) . b, where c subtracts the mean.
-P(<end>) is at least 1 / (1 + the sum of exp of this bound over all other tokens v).
+The logit of a token is the product of the token's output row and a vector h of features. In both
+kinds of networks, h is the output of a layer normalization with gain g and bias b:
+
+    h = g * n + b, where n has sum 0 and norm at most sqrt(width)
+
+Let d be the output row of a token v minus the output row of `<end>`. Then d . h, the logit of v
+minus the logit of `<end>`, has an upper bound:
+
+    d . h <= sqrt(width) |c(g * d)| + d . b, where c subtracts the mean of a vector from its entries
+
+P(<end>) is at least 1 / (1 + S). Here S is the sum of exp of this bound over all other tokens v.
 
 A continuous cache gives a share of the probability to tokens that occurred before. The share is a
-sigmoid of s . h + a, with weights s and bias a. Then the sum is multiplied by 1 + exp(s . h + a),
-and the products with exp are bounded in the same way.
+sigmoid of s . h + a, with weights s and bias a. Then S is multiplied by 1 + exp(s . h + a), and
+the products with exp are bounded in the same way.
 
 The bounds hold for the function that the weights define, for texts of any length without `<end>`.
 They do not hold for decoding that excludes improbable tokens.
@@ -44,7 +50,7 @@ AT_A_TIME = 2**24
 
 @dataclass(frozen=True)
 class ModelTightness:
-    """The tightness of a model, the reason for it, and a bound of the probability of `<end>`."""
+    """The tightness of a model, the reason, and a bound of the probability of `<end>`."""
 
     is_tight: bool
     reason: str  # one line
@@ -110,9 +116,9 @@ def neural_log_least(network: CausalLM, seeds: Sequence[int]) -> Tensor:
     if rows.method == "lexinvariant":
         found = [_log_least(network, rows.seeded([seed]).matrix[0], [Tokens.end]) for seed in seeds]
         return torch.cat(found)
-    assert rows.trained is not None
-    dealt = range(rows.tokens) if rows.method == "lexinvariant-names" else [Tokens.end]
-    return _log_least(network, rows.trained.matrix(rows.tokens), dealt)
+    matrix = rows.trained_matrix()
+    dealt = rows.method == "lexinvariant-names" and not rows.fixed
+    return _log_least(network, matrix, range(len(matrix)) if dealt else [Tokens.end])
 
 
 def _log_least(network: CausalLM, matrix: Tensor, ends: Sequence[int]) -> Tensor:
@@ -137,9 +143,9 @@ def _log_least(network: CausalLM, matrix: Tensor, ends: Sequence[int]) -> Tensor
 
 
 def _largest(network: CausalLM, direction: Tensor) -> Tensor:
-    """Return an upper bound of the product of any features with each direction, (...).
+    """Return, for each direction, an upper bound of its product with the features of any text.
 
-    direction: vectors, (..., width).
+    direction: vectors, (..., width). The bounds have the shape (...).
     """
     norm, direction = network.network.norm, direction.double()
     turned = direction * norm.weight.double()
@@ -158,12 +164,13 @@ def ngram_least(network: NGram) -> float:
         counts = network.get_buffer(f"counts_{n}").cpu()  # (contexts, vocabulary)
         different = (counts > 0).sum(1).double()
         total = counts.sum(1) + different
-        # The tokens of a context are the digits of its number. Without its first token, a context
-        # keeps the last digits. So the probabilities of shorter contexts repeat.
+        # The row of a context is a number with the context's tokens as digits. Without its first
+        # token, a context keeps the last digits. So the probabilities of shorter contexts repeat.
         shorter = lower.repeat(len(counts) // len(lower))
         mixed = (counts[:, Tokens.end] + different * shorter) / total.clamp(min=1)
         lower = torch.where(total > 0, mixed, shorter)
-        if n > 1 or network.order == 1:  # no text is without a token
+        # A text has at least one token. So the empty context (n = 1) counts only if the order is 1.
+        if n > 1 or network.order == 1:
             least = min(least, float(lower.min()))
     return least
 
@@ -176,10 +183,11 @@ def _of_text_ngram(model: TextNGramModel) -> ModelTightness:
     follows for ever with positive probability. For n = 1 the sum is infinite in any text, so the
     model is tight.
 
-    An escape of `ppm` from a context that occurred c times has probability at least 1 / 2c, and the
-    sum over c is infinite. So a context that occurs infinitely often would have infinitely many
-    escapes (Borel, Cantelli, Lévy). But each escape leads to a token that is new in this context,
-    and the number of tokens is finite. So the model is tight.
+    An escape of `ppm` is a step from a context to a shorter context. If the context has
+    occurred c times, an escape has probability at least 1 / 2c, and the sum over c is infinite. So
+    a context that occurs infinitely often would have infinitely many escapes (Borel, Cantelli,
+    Lévy). But each escape leads to a token that is new in this context, and the number of tokens is
+    finite. So the model is tight.
     """
     order, smoothing = model.network.order, model.network.smoothing
     if smoothing == "ppm":

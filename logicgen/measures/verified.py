@@ -58,9 +58,11 @@ def draw_until_accepted(
     """Try other answers where a prediction was rejected; return the outcome of each problem.
 
     predictions, verdicts: the model's prediction for each problem, and its verdict.
-    draws: most answers to try for a problem, with the prediction.
-    others: a function from indices of problems to lists of other answers, in the order of trial.
-    judge: a function from indices of problems and an answer to each, to verdicts.
+    draws: most answers to try for a problem, including the prediction.
+    others: a function that takes indices of problems, and returns a list of other answers for each
+        problem, in the order of trial.
+    judge: a function that takes indices of problems and an answer to each problem, and returns the
+        verdicts.
 
     An answer is accepted if its verdict is `exact` or `correct`.
     """

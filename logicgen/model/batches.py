@@ -47,14 +47,16 @@ class Share(NamedTuple):
 
     @classmethod
     def of(cls, counts: Tensor, rank: Rank) -> tuple[Self, Tensor]:
-        """Return the share of a device, and whether each of its rows is a filler, bool (R,).
+        """Return the share of a device, and a mask of its fillers, bool (R,).
+
+        Fillers are sequences without targets, which give all devices the same number of sequences.
 
         counts: int64 (B,), the number of loss targets in each of the B sequences of the batch.
         """
         whole = len(counts)
         size = -(-whole // rank.devices)
         rows = torch.arange(rank.number * size, (rank.number + 1) * size)
-        filler = rows >= whole  # rows that fill up the last batch for equal shares
+        filler = rows >= whole  # numbers after the last sequence, which make all shares equal
         rows = rows.masked_fill(filler, 0)
         own = int(counts[rows].masked_fill(filler, 0).sum())
         return cls(rows, whole, rank.devices * own / max(int(counts.sum()), 1)), filler
@@ -70,9 +72,9 @@ class Batch(NamedTuple):
     """
 
     step: int  # the number t of the batch in the stream
-    problems: Tensor  # (B, S), each problem, then <end>
-    inputs: Tensor  # (B, T), the decoder's inputs: <start>, then the answer
-    targets: Tensor  # (B, T), the decoder's targets: the answer, then <end>
+    problems: Tensor  # (problems, tokens), each problem, then <end>
+    inputs: Tensor  # (problems, tokens), the decoder's inputs: <start>, then the answer
+    targets: Tensor  # (problems, tokens), the decoder's targets: the answer, then <end>
     places: Tensor  # (N,), indices of the N tokens in the flattened inputs, and in the targets
     share: Share | None = None  # the device's share of a larger batch
 
@@ -101,7 +103,7 @@ class Batch(NamedTuple):
 
 
 def make_batch(split: EncodedSplit, rows: np.ndarray, step: int = 0) -> Batch:
-    """Return rows of a split as one batch, in the given order."""
+    """Return the examples of a split with the numbers `rows` as one batch, in this order."""
     return padded_batch(split.problems, split.answers, split.vocabulary, step, rows)
 
 
@@ -158,7 +160,10 @@ class BatchStream:
             step += 1
 
     def _batches_of(self, epoch: int, window: int) -> list[np.ndarray]:
-        """Return the rows of each batch of a window. The latest window is cached."""
+        """Return the numbers of the examples of each batch of a window.
+
+        The latest window is cached.
+        """
         if self._window[0] != (epoch, window):
             if self._epoch[0] != epoch:
                 shuffle = np.random.default_rng((self.seed, epoch))

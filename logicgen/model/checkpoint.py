@@ -83,7 +83,10 @@ def load_tree(path: Path) -> Any:
 
 
 def steps_done(path: Path) -> int:
-    """Return how many training steps a checkpoint has. Raises LogicgenError for another file."""
+    """Return the number of training steps before a checkpoint was written.
+
+    Raises LogicgenError if the file is not a checkpoint.
+    """
     tree = load_tree(path)
     steps = tree.get("global_step") if isinstance(tree, dict) else None
     if type(steps) is not int or steps < 0:
@@ -177,10 +180,10 @@ def save_model(
 
 
 def precision_of(content: dict[str, Any]) -> str | None:
-    """Return the precision that `run.json` or `model.json` records.
+    """Return the precision of a training, from the content of its `run.json` or `model.json`.
 
-    If neither file records a precision, return the precision of the recipe, unless that is `auto`.
-    Return None for n-gram models, which are counted and have no precision.
+    If the content has no precision, return the precision of the recipe in it. Return None if that
+    is `auto`, and for n-gram models, which are counted and have no precision.
     """
     training = (content.get("recipe") or {}).get("training") or {}
     known = content.get("precision") or training.get("precision")
@@ -193,7 +196,7 @@ def _are_numbers(model: Model) -> bool:
 
 
 def _card_digest(card: dict[str, Any]) -> str:
-    """Return the digest of a card. The card contains the recipe, which also defines the model."""
+    """Return the SHA-256 of all keys of a card except `card_sha256`."""
     return json_sha256(card, without="card_sha256")
 
 
@@ -260,13 +263,13 @@ def load_model(run: str | Path, device: str = "auto") -> Model:
 def _weighted(card: dict[str, Any], weights: Path) -> Model:
     """Make the model that a card describes, and load its weights from a file.
 
-    Raises ValueError, before memory is allocated, if the card describes a larger network than the
-    weights.
+    Raises ValueError, before memory is allocated, if the described network is much larger than the
+    weights in the file.
     """
     with safe_open(weights, "pt") as file:
         names = list(file.keys())
         numbers = sum(prod(file.get_slice(name).get_shape()) for name in names)
-        # Other tensors of a model, such as buffers, are small.
+        # A model also makes tensors that are not in the file, such as some buffers. They are small.
         with Allowance(2 * numbers + 10_000):
             model = model_of_card(card)
         model.load_state_dict({name: file.get_tensor(name) for name in names})

@@ -57,7 +57,8 @@ EMBEDDINGS: dict[str, Callable[..., Embedding]] = {
 
 # Most attention scores of a batch for each head. With four heads this is a gigabyte.
 MOST_SCORES = 2**26
-# Most unfinished answers that are continued together. Each needs memory for keys and values.
+# Most unfinished answers that are continued together. Each answer needs memory for its keys and
+# values.
 MOST_ROWS = 1024
 
 
@@ -68,7 +69,7 @@ class EncoderDecoder(Model):
 
     Attributes:
         alphabet: number of symbols in the training data.
-        region: ranges of the training problems.
+        region: the ranges of the number of symbols and of the length of the training problems.
     """
 
     noun = "an encoder-decoder"
@@ -185,10 +186,11 @@ class EncoderDecoder(Model):
 
     @property
     def training_symbols(self) -> int:
-        """Return the number of symbol rows in training.
+        """Return the number of rows of symbols in training.
 
-        These are all trained rows, if their number is fixed. Otherwise it is the number of symbols
-        of the training data, or of the new problems of a model that learns from verdicts.
+        If the embedding has a fixed number of trained rows, return this number. Otherwise return
+        the number of symbols in the training data. A model that learns from verdicts may have new
+        problems with more symbols; then return their number.
         """
         reward = self.recipe.reward
         fresh = 0 if reward is None else (reward.symbols or self.region.symbols)[1]
@@ -227,7 +229,7 @@ class EncoderDecoder(Model):
     ) -> Loss:
         """Return the loss of a batch in which several tokens may be right at each position.
 
-        right: bool (B, T, V), whether each token is right. Symbols have the numbers of the batch,
+        right: bool (B, T, V), whether each token is right. Symbols are numbered as in the batch,
             and V is the number of tokens in training.
         measured: whether to add the share of positions at which the likeliest token is right.
         """
@@ -235,8 +237,9 @@ class EncoderDecoder(Model):
             fixed = len(self.vocabulary)
             symbol = first_occurrence(batch.problems, fixed, self.training_symbols).symbol
             columns = torch.arange(fixed, device=right.device).expand(len(right), -1)
-            # The network reads canonical (new) ids instead of the batch's (old) ids.
-            columns = torch.cat([columns, symbol + fixed], dim=1)  # (B, V), old id of each new id
+            # The network reads canonical (new) ids instead of the batch's (old) ids. `columns`,
+            # (problems, tokens), contains the old id of each new id.
+            columns = torch.cat([columns, symbol + fixed], dim=1)
             right = right.gather(2, columns[:, None].expand(-1, right.shape[1], -1))
         batch, logits = self._logits(batch, generator)
         loss: Tensor = self.loss.any_of(logits, right)
@@ -249,7 +252,8 @@ class EncoderDecoder(Model):
     def log_probabilities(self, batch: Batch, generator: torch.Generator) -> Tensor:
         """Return the log-probability of each token of the answers (B, T), 0 for padding.
 
-        They are computed as in decoding: without dropout, with one draw of the embedding rows.
+        The probabilities are computed as in decoding: without dropout, with one draw of the
+        embedding's random rows.
         """
         training = self.training
         self.train(False)
@@ -295,8 +299,9 @@ class EncoderDecoder(Model):
             *("position_range", "shared_positions"),
         )
         check_same_keys(trained.network, self.network, keys, name)
-        # The scale of the loss AdaCos depends on the number of rows. So the scale starts anew.
-        # A model that learns from verdicts keeps the scale, because its first step is to answer.
+        # The scale of the loss AdaCos depends on the number of rows, so the trained scale is not
+        # copied. But a model that learns from verdicts needs the trained scale, because it samples
+        # answers before its first training step.
         without = () if self.recipe.learns == "accepted" else ("loss.scale",)
         load_start(self, self._start_weights(trained, name), name, without)
 
@@ -337,9 +342,9 @@ class EncoderDecoder(Model):
         return self.recipe.canonical
 
     def predict(self, request: Request) -> list[list[Answer]]:
-        """Return at most `decoding.answers` answers to each problem.
+        """Return at most `request.decoding.answers` answers to each problem of the request.
 
-        A beam search sorts its answers by score. Sampled answers are in the order of drawing.
+        Answers of a beam search are sorted by score. Sampled answers are in the order of drawing.
         """
         problems, symbols, ensemble = request.problems, request.symbols, request.ensemble
         self._check_ensemble(ensemble)
@@ -353,8 +358,8 @@ class EncoderDecoder(Model):
         naming = first_occurrence(self._padded(problems, symbols), len(self.vocabulary), symbols)
         numbers, names = naming.number.tolist(), naming.symbol.tolist()
         renamed = [tuple(self._renamed(p, n)) for p, n in zip(problems, numbers, strict=True)]
-        # Renamings of a problem are decoded once. Rounding depends on the other problems of a
-        # batch, so it could otherwise make their answers differ.
+        # Decode problems that are equal after renaming only once, so that their answers are equal.
+        # Rounding errors depend on the batch, so separate decoding could give different answers.
         different = list(dict.fromkeys(renamed))
         answers = self._decoded(replace(request, problems=different), matrices)
         found = dict(zip(different, answers, strict=True))
@@ -368,7 +373,10 @@ class EncoderDecoder(Model):
         return MOST_SCORES // tokens**2 or 1
 
     def check(self, symbols: int, ensemble: int = 1) -> None:
-        """Raise LogicgenError if there are too few rows, or no random rows for an ensemble."""
+        """Raise LogicgenError if the embedding has too few rows for this number of symbols.
+
+        Also raise LogicgenError if `ensemble` is above 1 and the embedding has no random rows.
+        """
         self._check_ensemble(ensemble)
         self.inference_matrix(symbols, 0)
 
@@ -435,7 +443,7 @@ class EncoderDecoder(Model):
 
     @torch.no_grad()
     def inference_matrix(self, symbols: int, embedding_seed: int) -> Tensor:
-        """Return the matrix (F + symbols, width) of an embedding seed."""
+        """Return the embedding matrix (F fixed tokens + symbols, width) that a seed determines."""
         generator = torch.Generator().manual_seed(embedding_seed)
         return self.embedding.matrix(symbols, generator)
 

@@ -1,4 +1,4 @@
-"""A language model that answers problems after solved problems ("shots"), or after none.
+"""A language model that can read solved problems ("shots") before it answers a problem.
 
 This is for tasks whose answers have no known length, such as propositional logic. The model reads
 `problem <end> answer <end>` for each shot, then the problem and `<end>`. It continues with an
@@ -25,12 +25,12 @@ from logicgen.nn.generation import ReaderNetwork
 from logicgen.nn.samples import Sampling
 from logicgen.tokens import Vocabulary
 
-# Most answers that are continued together. Each needs memory for keys and values.
+# Most answers that are continued together. Each answer needs memory for its keys and values.
 MOST_ROWS = 1024
 
 
 class FewShot(Prompting, Protocol):
-    """The part of a language model (`language_model.py`) that shots need."""
+    """The part of a language model (`language_model.py`) that `FewShotModel` uses."""
 
     recipe: ModelRecipe
 
@@ -43,8 +43,8 @@ class FewShotModel:
 
     called: the model's name in messages.
     votes: number of answers drawn for each problem. The most frequent answer is returned.
-    shots: number of solved problems before each problem. They are drawn from the training split,
-        and follow from the problem and the embedding seed.
+    shots: number of solved problems before each problem. They are drawn from the training split.
+        The problem and the embedding seed determine the draw.
 
     Raises LogicgenError if the model was not trained on this task, or if there are too few solved
     problems.
@@ -144,7 +144,7 @@ class FewShotModel:
         return [int(number) for number in (*prompt, *problem, end)]
 
     def _drawn(self, rng: np.random.Generator, problem: Sequence[int]) -> Iterator[int]:
-        """Yield the numbers of `shots` training examples. The problem is not one of them."""
+        """Yield the numbers of `shots` training examples with other problems than this problem."""
         assert self._solved is not None
         rows = rng.choice(len(self._solved), size=self.shots + 1, replace=False)
         others = [row for row in rows if list(self._solved.problems[row]) != list(problem)]

@@ -28,14 +28,14 @@ from logicgen.productions import NEGLIGIBLE, Grammar
 from logicgen.productions.random_grammar import START
 from logicgen.tokens import END, Tokens
 
-# Weight of the newest loss in the running average of the losses of each start.
+# Weight of the newest loss in the running average of a start's losses.
 FOLLOWING = 0.1
 
 
 class InductiveStarts(nn.Module):
     """Copies of one network with different random weights ("starts"), trained at once.
 
-    The start with the least loss predicts.
+    Predictions come from the start with the least loss.
 
     Raises LogicgenError if the tokens are not the tokens of a corpus of sentences.
     """
@@ -74,7 +74,10 @@ class InductiveStarts(nn.Module):
         return LogWeights(*(each[self.best][None] for each in self.network.weights()))
 
     def grammar(self) -> Grammar:
-        """Return the grammar of the best start. Raises LogicgenError if it has perceptrons."""
+        """Return the grammar of the copy with the least loss.
+
+        Raises LogicgenError if the network has perceptrons between its layers.
+        """
         if not self.network.exact:
             raise LogicgenError(
                 "this model has perceptrons between its layers, so that its weights are no"
@@ -92,9 +95,10 @@ class InductiveStarts(nn.Module):
             )
 
     def _words(self, tokens: Tensor) -> Tensor:
-        """Convert (B, L + 1) tokens of a corpus to (B, L) word ids of the network.
+        """Convert B sentences of a corpus to word ids of the network: (B, L + 1) to (B, L).
 
-        Raises LogicgenError if the tokens are not sentences that the network can read.
+        The first token of a sentence, `<start>`, is left out. Raises LogicgenError if the network
+        cannot read the sentences.
         """
         words = tokens[:, 1:] - 2
         if self.ends:
@@ -113,10 +117,12 @@ class InductiveStarts(nn.Module):
         return words
 
     def loss(self, tokens: Tensor) -> Tensor:
-        """Return the mean cross-entropy of sentences, (B, P + 1) tokens with `<start>`, in nats.
+        """Return the mean cross-entropy per word, in nats.
 
-        In training, return the mean over all starts. In evaluation, return the loss of the best
-        start.
+        A start is a copy of the network with its own random initial weights. In training, return
+        the mean over all starts. In evaluation, return the loss of the best start.
+
+        tokens: (B, P + 1), B sentences of `<start>` and P words.
         """
         words = self._words(tokens)
         self.check(words.shape[1])
@@ -181,14 +187,15 @@ class InductiveModel(LanguageModel):
 
 
 def ambiguity(weights: LogWeights) -> Tensor:
-    """Return the conditional entropy of the unit that emits a word, given the word.
+    """Return the conditional entropy, given a word, of the unit (hidden state) that emits the word.
 
-    The result is in nats, (S,) for S students, a mean over layers. The entropy is 0 if no two units
-    of a layer emit the same word. Units that are never on do not count.
+    The result has one entropy in nats for each of S independent networks, (S,): the mean over the
+    layers of the network. It is 0 if no two units of a layer emit the same word. Units that no
+    sentence of the grammar uses contribute 0.
     """
     reach, found = weights.start.exp(), []
     for layer in range(weights.tokens.shape[1]):
-        joint = weights.tokens[:, layer].exp() * reach[:, None]  # (S, T, Z)
+        joint = weights.tokens[:, layer].exp() * reach[:, None]  # (students, words, units)
         word = joint.sum(-1)
         found.append(_surprise(joint).sum((-1, -2)) - _surprise(word).sum(-1))
         if layer < weights.below.shape[1]:
@@ -203,7 +210,7 @@ def _surprise(probabilities: Tensor) -> Tensor:
 
 
 def as_grammar(weights: LogWeights, student: int, words: tuple[str, ...]) -> Grammar:
-    """Convert the weights of one network to a grammar."""
+    """Convert the weights of network number `student` to a grammar."""
     start, tokens, below = (each[student].detach().double().exp().cpu().numpy() for each in weights)
     return named(
         Grammar(
@@ -222,8 +229,8 @@ def as_grammar(weights: LogWeights, student: int, words: tuple[str, ...]) -> Gra
 def named(grammar: Grammar) -> Grammar:
     """Name each unit of a grammar after the word that it emits with probability 1/2 or more.
 
-    Other units, and units that are never on, keep their names. If several units emit the same word,
-    later units get a number.
+    Other units, and units that (almost) no sentence uses, keep their names. If several units of a
+    layer emit the same word, later units get a number after the word, such as `word~2`.
     """
     units = []
     for layer, names in enumerate(grammar.units):

@@ -45,7 +45,7 @@ def new_model(recipe: ModelRecipe, data: AnyData) -> Model:
 
 
 def model_of_card(card: dict[str, Any]) -> Model:
-    """Return a model of a checkpoint's card, with new weights."""
+    """Return the model that the content of a `model.json` describes, with new weights."""
     recipe = ModelRecipe.model_validate(card["recipe"])
     return MODELS[recipe.kind].of_card(recipe, card)
 

@@ -118,7 +118,10 @@ class LanguageModel(Model):
 
     def start_from(self, trained: LanguageModel, name: str) -> None:
         """Load the weights of a trained language model. Random rows fit any tokens."""
-        if not self.any_tokens and trained.tokens != self.tokens:
+        fixed = len(self.tokens) if not self.any_tokens else self._fixed_tokens()
+        if trained.tokens.texts[:fixed] != self.tokens.texts[:fixed] or (
+            not self.any_tokens and trained.tokens != self.tokens
+        ):
             raise LogicgenError(
                 f"{name}: was trained with other tokens, for which it has rows: start from a model"
                 " of the same tokens, or from a lexinvariant model"
@@ -142,8 +145,12 @@ class LanguageModel(Model):
             )
         return PromptedModel(self, data, votes or 1)
 
+    def _fixed_tokens(self) -> int:
+        """Return the number of first tokens with stable rows, if other tokens have random rows."""
+        return 0
+
     def check(self, count: int) -> None:
-        """Raise LogicgenError if the model cannot be used with `count` tokens."""
+        """Raise LogicgenError if the model cannot be used with a vocabulary of `count` tokens."""
         if count != len(self.tokens) and not self.any_tokens:
             embedding = self.recipe.embedding
             method = embedding.method if embedding else self.recipe.kind
@@ -234,7 +241,6 @@ class NeuralLanguageModel(LanguageModel):
         return CausalLM(rows, made(**options), width, cached)
 
     def _fixed_tokens(self) -> int:
-        """Return the number of tokens with stable rows, for `random_tokens = "symbols"`."""
         if getattr(self.recipe.embedding, "random_tokens", None) != "symbols":
             return 0
         if self.region is None:
@@ -280,14 +286,17 @@ class NeuralLanguageModel(LanguageModel):
         return self.network.reader(self.network.rows.seeded(seeds, count), len(seeds))
 
     def trained_rows(self, data: SequenceData, called: str) -> tuple[Tensor, np.ndarray]:
-        """Return the trained rows as `Model.trained_rows` does. All tokens count as symbols."""
+        """Return the trained rows as `Model.trained_rows` does.
+
+        All tokens count as symbols, except the tokens with stable rows (`random_tokens`).
+        """
         rows = self.network.rows
         if rows.trained is None or rows.random:
             return super().trained_rows(data, called)
         seen = np.zeros(len(self.tokens), dtype=bool)
         for tokens in data.train.once(256, self.context):
             seen[np.unique(tokens[tokens >= 0])] = True
-        return rows.trained.symbols.data, seen
+        return rows.trained.symbols.data, seen[rows.fixed :]
 
     def check_hidden(self, layer: int | None, called: str) -> None:
         if layer is None:

@@ -47,7 +47,7 @@ class Loss(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The ids of an answer without `<start>` and `<end>`, and its score (`DecodedAnswers`)."""
+    """The ids of an answer without `<start>` and `<end>`, and its score as in `DecodedAnswers`."""
 
     ids: list[int]
     score: float
@@ -151,10 +151,10 @@ class Model(nn.Module, ABC):
     @classmethod
     @abstractmethod
     def of_card(cls, recipe: ModelRecipe, card: dict[str, Any]) -> Self:
-        """Return a model of a checkpoint's card, with new weights."""
+        """Return the model that the content of a `model.json` describes, with new weights."""
 
     def card(self) -> dict[str, Any]:
-        """Return the description of the model for a checkpoint's card, as JSON."""
+        """Return the keys of `model.json` that describe the model, without its training."""
         return {
             "recipe": self.recipe.model_dump(exclude_none=True),
             "task": self.task_name,

@@ -25,11 +25,12 @@ context h of n - 1 tokens in the text read so far, and smooths the counts in one
   h, p(w | h without its first token) is the uniform distribution. Source: Chen, Goodman, An
   Empirical Study of Smoothing Techniques for Language Modeling (1998); Teh, A Hierarchical Bayesian
   Language Model Based on Pitman-Yor Processes (2006);
-- `ppm` is PPM, method D, with exclusion. The longest context that occurred before gives each token
-  w that followed it the probability (2 c(h w) - 1) / (2 c(h)). The remaining probability goes to
-  the next shorter context; its counts exclude tokens that followed a longer context. After the
-  empty context, the remaining probability is divided equally between the tokens that have not
-  occurred. Source: Howard, Vitter, Practical Implementations of Arithmetic Coding (1992).
+- `ppm` is PPM, method D, with exclusion. It visits the contexts h of n - 1, n - 2, ..., 0 tokens in
+  turn, and skips contexts that have not occurred before. A token w that followed h gets the share
+  (2 c(h w) - 1) / (2 c(h)) of the probability that earlier contexts have left over. These counts
+  exclude tokens that followed a context visited earlier. After the last context, which is empty,
+  the probability left over is divided equally between the tokens that have not occurred. Source:
+  Howard, Vitter, Practical Implementations of Arithmetic Coding (1992).
 
 With both ways of smoothing, `TextNGram` is lexinvariant: if the tokens of a text are renamed, its
 predictions are the same up to this renaming.
@@ -75,7 +76,7 @@ class NGram(nn.Module):
             self.register_buffer(f"counts_{n}", counts)
 
     def count(self, tokens: Tensor) -> None:
-        """Count the n-grams of (B, T) tokens, padded with `NOTHING`."""
+        """Count the n-grams in B sequences of T tokens, (B, T), padded with `NOTHING`."""
         for n in range(1, self.order + 1):
             if tokens.shape[1] < n:
                 break
@@ -108,7 +109,7 @@ class NGram(nn.Module):
             if n == 1:
                 counts = table.expand(batch, length, -1)
             else:
-                contexts = known.unfold(1, n - 1, 1)  # (B, T - n + 2, n - 1)
+                contexts = known.unfold(1, n - 1, 1)  # (texts, contexts, n - 1 tokens)
                 number = self._number(contexts.reshape(-1, n - 1))
                 counts = table[number].view(batch, -1, self.tokens)
             lower = found[:, max(0, n - 2) :]
@@ -152,14 +153,17 @@ class NGramModel(LanguageModel):
 
 # Limits on the tokens to which the smoothing is fitted: in all texts, and in each text.
 FITTED_ON, EACH = 2**16, 512
-# The largest number of elements of an array (B, T, T).
+# The largest number of elements of an array (texts, places, places).
 AT_A_TIME = 2**24
 FIT_STEPS = 400
 FIT_RATE = 0.1
 
 
 class TextNGram(nn.Module):
-    """Counts of up to `order` tokens in the text that is read. Only the smoothing is learned."""
+    """Counts of n-grams of up to `order` tokens in the text that the model reads.
+
+    Only the smoothing is learned.
+    """
 
     strength: Tensor
     discount: Tensor
@@ -185,7 +189,8 @@ class TextNGram(nn.Module):
                     there = some[:, 1:] != NOTHING
                     counts = torch.stack([torch.stack(each) for each in self._of_targets(some)])
                     seen.append(counts[..., 1:][..., there])
-        counts = torch.cat(seen, dim=-1).double()  # (order, 3, predicted tokens)
+        # (order, 3, predicted tokens): for each n, the counts c(h w), c(h) and d(h) of each token w
+        counts = torch.cat(seen, dim=-1).double()
         raw = torch.zeros(2, self.order, dtype=torch.float64, requires_grad=True)
         optimizer = torch.optim.Adam([raw], FIT_RATE)
         with torch.enable_grad():
@@ -214,8 +219,8 @@ class TextNGram(nn.Module):
 
         texts: (B, T), B texts of T places.
 
-        Each result is bool (B, T, T). Entry [b, p, j] is True if place j is before place p and both
-        follow the same n - 1 tokens.
+        Each result is bool (B, T, T). Entry [b, p, j] is about places p and j of text b. It is True
+        if j is before p and the n - 1 tokens before j are equal to the n - 1 tokens before p.
         """
         length = texts.shape[1]
         before = torch.ones(length, length, dtype=torch.bool, device=texts.device).tril(-1)
@@ -229,7 +234,11 @@ class TextNGram(nn.Module):
             yield same
 
     def _of_targets(self, texts: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-        """Yield for n = 1, 2, ... c(h w), c(h) and d(h) of the token w at each place, (B, T)."""
+        """Yield for n = 1, 2, ... the counts c(h w), c(h) and d(h) at each place, (B, T) each.
+
+        Here w is the token at the place, and h the n - 1 tokens before it. Only the text before the
+        place is counted.
+        """
         alike = _alike(texts)
         for same in self._places(texts):
             own = _count(same & alike)
@@ -242,8 +251,9 @@ class TextNGram(nn.Module):
         alike = _alike(texts)
         found = torch.zeros(texts.shape, dtype=torch.float64, device=texts.device)
         left = torch.ones_like(found)
-        # Whether the token at place j (`gone[b, p, j]`) or at place p (`own_gone[b, p]`) followed a
-        # longer context.
+        # The loop visits the contexts of each place p, longest first. `gone[b, p, j]` is True if
+        # the token at an earlier place j followed a context of p that has been visited.
+        # `own_gone[b, p]` is the same for the token at p.
         gone, own_gone = torch.zeros_like(alike), torch.zeros_like(texts, dtype=torch.bool)
         for same in reversed(list(self._places(texts))):
             own = _count(same & alike)
@@ -255,7 +265,7 @@ class TextNGram(nn.Module):
             left = torch.where(total > 0, left * different / (2 * total).clamp(min=1), left)
             gone = gone | _occurring(here, texts, alike, tokens)
             own_gone = own_gone | (own > 0)
-        # The last context is empty, and contains every token of the text.
+        # The last context is empty: every earlier token of the text has followed it.
         new = tokens - _count(same & (own == 0)[:, None, :])
         found += torch.where(own_gone, 0.0, left / new.clamp(min=1))
         return torch.where(new > 0, found, found / (1 - left))
@@ -263,15 +273,16 @@ class TextNGram(nn.Module):
     def _counts(self, texts: Tensor, tokens: int) -> Iterator[Tensor]:
         """Yield for n = 1, 2, ... how often each token has followed the last n - 1 tokens.
 
-        texts: (B, T).
+        texts: (B, T), B texts of T places. tokens: V, the number of different tokens.
 
-        Each result is float (B, T, V). It counts the text up to and including each place.
+        Each result is float (B, T, V). For each place, it counts the text up to and including it.
         """
         once = F.one_hot(texts.clamp(min=0), tokens).float() * (texts != NOTHING)[..., None]
         yield once.cumsum(1)
         following = F.pad(once[:, 1:], (0, 0, 0, 1))  # the token after each place
         length = texts.shape[1]
-        alike = texts[:, :, None] == texts[:, None, :]  # (B, T, T): places with equal tokens
+        # (texts, places, places): True for places with equal tokens
+        alike = texts[:, :, None] == texts[:, None, :]
         same = alike & torch.ones(length, length, device=texts.device).tril(-1).bool()
         for shift in range(1, self.order):
             yield same.float() @ following
@@ -303,14 +314,16 @@ def _count(places: Tensor) -> Tensor:
 
 
 def _occurring(places: Tensor, texts: Tensor, alike: Tensor, tokens: int) -> Tensor:
-    """Return whether the token at place j also occurs at one of the places `places[b, p]`.
+    """Find the tokens that occur at marked places: bool (B, T, T).
 
-    The result is bool (B, T, T), with the indices b, p, j.
+    places: bool (B, T, T). `places[b, p]` marks some places of text b, a different set for each p.
+
+    Entry [b, p, j] of the result is True if the token at place j occurs at a marked place.
     """
     if tokens > texts.shape[1]:
         return (places.float() @ alike.float()) > 0
     ids = texts.clamp(min=0)
-    occurs = (places.float() @ F.one_hot(ids, tokens).float()) > 0  # (B, T, V)
+    occurs = (places.float() @ F.one_hot(ids, tokens).float()) > 0  # (texts, places, tokens)
     return occurs.gather(2, ids[:, None, :].expand(-1, texts.shape[1], -1))
 
 
@@ -328,7 +341,7 @@ def _by_escapes(counts: list[Tensor]) -> Tensor:
     """Return PPM probabilities, (B, T, V), from counts in contexts of 0, 1, ... tokens."""
     found = torch.zeros_like(counts[0])
     left = torch.ones_like(found[..., :1])
-    new = torch.ones_like(found)  # 1 for a token that has not followed a longer context
+    new = torch.ones_like(found)  # 1 for a token that followed no context visited so far
     for each in reversed(counts):
         here = each * new
         total = here.sum(-1, keepdim=True)
@@ -344,7 +357,7 @@ def _by_escapes(counts: list[Tensor]) -> Tensor:
 
 
 class TextNGramModel(LanguageModel):
-    """A language model of counts of the text that is read. Training fits only the smoothing."""
+    """A language model that counts the text that it reads. Training fits only the smoothing."""
 
     noun = "an n-gram"
     network: TextNGram

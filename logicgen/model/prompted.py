@@ -1,9 +1,9 @@
 """A language model that answers problems: it reads a problem as a prompt and continues it.
 
 A model that was trained on the task reads the problem in the task's tokens. A model of text reads
-the problem as text. In a text, symbol number k is the k-th token of the model that is not
-needed for the fixed tokens. Fixed tokens and separators are spelled as text. Answers are decoded
-greedily or drawn. If several answers are drawn, the most frequent answer counts (`elect`).
+the problem as text, in which fixed tokens and separators are spelled out. Symbol number k is the
+k-th token of the model that this spelling does not use. Answers are decoded greedily or drawn. If
+several answers are drawn, the most frequent answer counts (`elect`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ AT_A_TIME = 2**24
 
 
 class Prompting(Protocol):
-    """The part of a language model (`language_model.py`) that prompts need."""
+    """The part of a language model (`language_model.py`) that `PromptedModel` uses."""
 
     tokens: Tokens
     task_name: str
@@ -241,9 +241,9 @@ def _batches(prompts: list[list[int]], wanted: list[int], count: int) -> Iterato
 def _numbers(
     keys: Sequence[tuple[object, ...]], decoding: Decoding
 ) -> Callable[[int], torch.Tensor]:
-    """Return a function that gives the random numbers of a step.
+    """Return a function that takes a step of decoding and returns one random number per answer.
 
-    They depend only on problem, seed, step and vote.
+    keys: for each answer, the text of its problem, then the number of the vote if it is not 0.
     """
     seed = getattr(decoding, "seed", 0)
 
@@ -269,7 +269,7 @@ T = TypeVar("T", bound=Hashable)
 
 
 class Election(NamedTuple, Generic[T]):
-    """The most frequent answer, and its number of votes."""
+    """The most frequent answer, and the number of draws that gave it."""
 
     answer: T
     votes: int

@@ -49,7 +49,8 @@ class NetworkTable(Table):
         takes_plugins: whether plugins of the group `logicgen.embeddings` are methods, too. A plugin
             is an embedding class, and its attribute `Table` is the class of `[embedding]`.
         counted: whether the model counts the data, instead of training in steps.
-        reads_sequences: whether it is trained on sequences of tokens, not on problems and answers.
+        reads_sequences: whether the model is trained on sequences of tokens, not on problems and
+            answers.
     """
 
     embeddings: ClassVar[Mapping[str, type[EmbeddingTable]]] = {}
@@ -136,7 +137,7 @@ class EncoderDecoderTable(NetworkTable):
         normalize_features: whether the decoder's last features are L2-normalized. `adacos` requires
             true, and `cross-entropy` requires false.
         rotary_cross_attention: whether queries and keys are rotated in cross-attention, too.
-        input_scale: the factor of rows as inputs.
+        input_scale: the factor by which embedding rows are multiplied as inputs.
         position_range: number of positions from which `randomized` positions are drawn.
         shared_positions: whether the j-th token of an answer has the position of the problem's j-th
             token. Otherwise randomized positions of answers are drawn separately.
@@ -204,7 +205,7 @@ class EncoderDecoderTable(NetworkTable):
             )
 
     def _check_loss(self, recipe: ModelRecipe) -> None:
-        """Raise ValueError if the loss does not fit the normalization."""
+        """Raise ValueError if the loss does not fit the normalization of features and rows."""
         assert recipe.loss is not None
         normal_rows = getattr(recipe.embedding, "normalize_rows", False)
         if recipe.loss.method == "adacos" and not (self.normalize_features and normal_rows):
@@ -229,7 +230,8 @@ class SymbolInvariantTable(EncoderDecoderTable):
         aggregated_attention: whether streams attend to the fused view of all streams.
         decoder_aggregated_attention: whether the decoder's streams attend to the fused view; as
             `aggregated_attention` if not given.
-        cross_attention: whether the decoder reads the problem's streams or its fused view.
+        cross_attention: `streams` if the decoder reads the problem's streams, or `aggregated` if it
+            reads the fused view of these streams.
         reserved: number of streams for symbols that the problem lacks.
         chunk: number of streams computed at a time; all if not given.
     """
@@ -258,7 +260,7 @@ class SymbolInvariantTable(EncoderDecoderTable):
 
 
 class LanguageModelTable(NetworkTable):
-    """A language model with rows of tokens (`nn/language_model.py`), of any architecture."""
+    """A language model with an embedding row for each token (`nn/language_model.py`)."""
 
     embeddings: ClassVar[Mapping[str, type[EmbeddingTable]]] = {
         "learned": TokenRowsTable,
@@ -332,9 +334,10 @@ class InductiveTable(NetworkTable):
     Attributes:
         layers: number of layers, one for each word of a sentence.
         width: number of units of a layer.
-        starts: number of random starts that are trained at once. The start with the least loss,
-            including crispness, predicts.
-        crispness: weight in the loss of the entropy, in nats, of a word's unit given the word.
+        starts: number of random starts that are trained at once. Predictions come from the start
+            with the least loss, including crispness.
+        crispness: weight of an additional loss: the entropy, in nats, of the unit that emits a
+            word, given the word.
         embedding, dimension, perceptron: see `InductiveTransformer`.
         ends: whether sentences may have fewer words than layers. Then `<end>` is a word, too.
     """
@@ -367,7 +370,10 @@ class InductiveTable(NetworkTable):
 
 
 class NGramTable(NetworkTable):
-    """Smoothed counts of `order` tokens (`model/ngrams.py`). The recipe has no other tables."""
+    """Smoothed counts of n-grams of `order` tokens (`model/ngrams.py`).
+
+    The recipe has no other tables.
+    """
 
     counted = True
 
@@ -376,12 +382,14 @@ class NGramTable(NetworkTable):
 
 
 class TextNGramTable(NetworkTable):
-    """Smoothed counts of `order` tokens of the text that is read (`model/ngrams.py`).
+    """A model that counts n-grams of `order` tokens only in the text that it predicts.
 
-    The recipe has no other tables.
+    The model predicts each token from smoothed counts in the earlier tokens of the same text
+    (`model/ngrams.py`). The recipe has no other tables.
 
     Attributes:
-        smoothing: `fitted`, with numbers that fit the training texts, or `ppm`, without numbers.
+        smoothing: `fitted`, which has parameters that are fitted to the training texts, or `ppm`,
+            which has no parameters.
     """
 
     counted = True
@@ -414,7 +422,7 @@ NETWORKS: dict[str, type[NetworkTable]] = {
 
 
 def _given(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keys of a table that have a value. JSON may contain null for other keys."""
+    """Return the keys of a table that have a value. In JSON, null means an absent key."""
     return {key: value for key, value in table.items() if value is not None}
 
 

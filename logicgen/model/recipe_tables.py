@@ -96,7 +96,10 @@ class InterchangeableTable(EmbeddingTable):
 
 
 class StreamTable(EmbeddingTable):
-    """Two trained rows for all symbols, `this one` and `some other one`, for streams."""
+    """Two trained rows for all symbols of a symbol-invariant model.
+
+    In the stream of a symbol, it has the row `this one`; other symbols have `some other one`.
+    """
 
     method: Literal["symbol-invariant"]
     normalize_rows: bool
@@ -142,10 +145,12 @@ class NamesTable(RandomRowsTable):
 
 
 class PartialTable(RandomRowsTable):
-    """Trained rows, with some rows replaced for each sequence.
+    """Trained rows, some of which are randomized for each sequence.
+
+    `partial-rows` replaces them by random rows, and `partial-names` permutes them.
 
     Attributes:
-        share: average share of tokens with replaced rows.
+        share: average share of tokens with randomized rows.
     """
 
     method: Literal["partial-rows", "partial-names"]
@@ -153,7 +158,10 @@ class PartialTable(RandomRowsTable):
 
 
 def _read_before(value: Any, check: Callable[[Any], Any]) -> Any:
-    """Keep a table that `NetworkTable.read_embedding` has read; it may belong to a plugin."""
+    """Return a table unchanged if `NetworkTable.read_embedding` has read it already.
+
+    Its class may be a plugin's, which the declared type does not contain.
+    """
     return value if isinstance(value, EmbeddingTable) else check(value)
 
 
@@ -189,7 +197,7 @@ class TrainingTable(Table):
     """The training of a model.
 
     Attributes:
-        betas: decay rates of the two running means of AdamW; also for Muon's AdamW.
+        betas: decay rates of the two running means of AdamW, also of the AdamW part of Muon.
         warmup_steps: steps in which the learning rate rises linearly, before `schedule` applies.
         final_rate: final learning rate of a cosine schedule.
         gradient_clip: largest norm of a gradient.
@@ -197,12 +205,12 @@ class TrainingTable(Table):
             bfloat16, and a CPU only the products of linear layers. `auto` is `bf16` on a GPU with
             bfloat16 and on a CPU on which it is measured to be faster; otherwise it is `fp32`. A
             resumed training keeps its precision.
-        log_every, checkpoint_every, validate_every: numbers of steps. A crash loses at most
-            `checkpoint_every` steps.
+        log_every, checkpoint_every, validate_every: number of steps between two logged steps,
+            checkpoints or validations. A crash loses at most `checkpoint_every` steps.
         validation_examples: number of examples of each validation.
         context: for models that read sequences, most tokens of a training sequence.
         shots: for models that read sequences, most solved problems before each problem; 0 if not
-            given. All tokens of such a sequence have the same rows.
+            given. Random embedding rows are drawn once for a problem and its solved problems.
         learn: the target. `answers` (the default) are the stored answers. `everything` (for models
             that read sequences) also includes the problems. `right` (for models that answer
             problems) is every token that can lead to a right answer (`training/right_learner.py`).
@@ -242,16 +250,16 @@ class RewardTable(Table):
     Attributes:
         method: `expert-iteration` imitates accepted answers. `policy-gradient` increases the
             probability of answers that are better than the mean of their problem, and decreases it
-            for worse answers. `right-tokens` imitates all tokens that are right next, along each
-            answer up to its first wrong token; this needs propositional logic.
-        problems: number of new problems of a round, drawn from the source of the data set.
+            for worse answers. `right-tokens` imitates every token that can continue to a right
+            answer, along each answer up to its first wrong token; this needs propositional logic.
+        problems: number of new problems of a round, drawn as the recipe of the data set says.
         draws: number of answers drawn to each problem. They are independent for
             `policy-gradient`, and different for other methods.
         temperature: temperature of the draws.
         steps: number of training steps of a round.
         answers: the accepted answers that `expert-iteration` imitates: the `likeliest` (the
-            default) or the `shortest` of each problem, or `all` (each step takes a random one).
-            With `any`, each token that continues any accepted answer is right.
+            default) or the `shortest` of each problem, or `all`, of which each step draws one. With
+            `any`, each token that continues any accepted answer is right.
         stored: share of stored examples in each batch.
         symbols, length: ranges for new problems; the ranges of the training region if not given.
         curriculum: whether to prefer problems that the model sometimes answers right

@@ -31,8 +31,9 @@ class TokenBatch(NamedTuple):
     """A batch of B sequences of T tokens, and their targets."""
 
     step: int
-    tokens: Tensor  # (B, T) int64, padded with `NOTHING`
-    targets: Tensor  # (B, T - 1) int64: the next tokens, or `NOTHING` where the loss ignores them
+    tokens: Tensor  # (sequences, tokens) int64, padded with `NOTHING`
+    # int64 (sequences, tokens - 1): the next tokens, or `NOTHING` where the loss ignores them
+    targets: Tensor
     share: Share | None = None  # the device's share of a larger batch
 
     def shared(self, rank: Rank) -> Self:
@@ -89,7 +90,7 @@ class Sequences(ABC):
 
 
 class TextSequences(Sequences):
-    """Windows of text; documents follow one another."""
+    """Windows of a text, which may contain the end of a document and the beginning of the next."""
 
     def __init__(self, arrays: list[np.ndarray], tokens: int) -> None:
         # Plain arrays on the same mapped memory: slices of `np.memmap` are slower.
@@ -156,7 +157,7 @@ class ListedSequences(Sequences):
 
 
 class RowSequences(ListedSequences):
-    """Rows of a corpus."""
+    """Rows of a corpus; each row is a sequence."""
 
     def __init__(self, arrays: list[np.ndarray], tokens: int) -> None:
         self._arrays, self._tokens = arrays, tokens
@@ -173,14 +174,15 @@ class RowSequences(ListedSequences):
 
 
 class ExampleSequences(ListedSequences):
-    """Problems, each followed by its answer. The targets are the answers, or everything.
+    """Problems, each followed by its answer. The targets are the answers, or all tokens.
 
     The tokens are the tokens of `example_tokens`. If the length of answers is known (a
     `DeterminedTask`), a sequence is `problem answer`. Otherwise it is `problem <end> answer <end>`,
-    after up to `shots` solved problems of the same form. Their number is drawn for each batch.
+    after up to `shots` solved problems of the same form. The number of solved problems is drawn for
+    each batch.
 
-    The first `<end>` comes before an answer that has to predict one. So a model that does not know
-    its tokens has seen the marker before.
+    The `<end>` after the problem shows the marker to models that do not know their tokens, before
+    they have to predict the `<end>` of the answer.
 
     shots: most solved problems before the last problem.
     """
@@ -197,7 +199,7 @@ class ExampleSequences(ListedSequences):
         return len(self._split)
 
     def _rows(self, rows: np.ndarray, context: int) -> Pair:
-        """Return sequences of the examples with these numbers, (B,) or (B, examples)."""
+        """Return B sequences. rows: the numbers of their examples, (B,) or (B, examples)."""
         rows = rows.reshape(len(rows), -1)
         longest = int(self._lengths[rows].sum(1).max())
         tokens = np.full((len(rows), longest), NOTHING, dtype=np.int64)
@@ -224,18 +226,21 @@ class ExampleSequences(ListedSequences):
         return self._rows(rows.reshape(4, count, -1)[rng.integers(4)], context)
 
     def spread(self, count: int, context: int) -> Pair:
-        """Return the first sequences, with as many solved problems as allowed."""
+        """Return sequences of `shots` + 1 examples, one for each of the first `count` examples."""
         first = np.arange(min(count, len(self)))
         return self._rows((first[:, None] + np.arange(self._shots + 1)) % len(self), context)
 
 
 def solved_ids(problem: np.ndarray, answer: np.ndarray, end: list[int]) -> np.ndarray:
-    """Return the ids of a language model of a problem and its answer, each followed by `end`."""
+    """Return a solved problem as ids of a language model: problem, `end`, answer, `end`."""
     return example_ids(np.concatenate([problem, end, answer, end]).astype(np.int64))
 
 
 def example_ids(ids: np.ndarray) -> np.ndarray:
-    """Convert ids of a task's vocabulary to ids of a language model, without padding and start."""
+    """Convert ids of a task's vocabulary to ids of a language model.
+
+    The language model has the same tokens in the same order, except `<pad>` and `<start>`.
+    """
     return ids - Vocabulary.end
 
 
@@ -248,7 +253,7 @@ def example_tokens(vocabulary: Vocabulary, symbols: int) -> Tokens:
 def sequences_of(
     data: Dataset | Corpus, split: str, everything: bool = False, shots: int = 0
 ) -> Sequences:
-    """Return a split as sequences: the sequences of a corpus, or problems with answers.
+    """Return the sequences of a split of a corpus, or of a data set of problems with answers.
 
     everything: for problems with answers, whether problems are targets, too.
     shots: most solved problems before a problem.
@@ -267,9 +272,9 @@ def sequences_of(
 
 
 def tokens_of(data: Dataset | Corpus) -> Tokens:
-    """Return the tokens of data as sequences.
+    """Return the tokens of the sequences of a corpus, or of a data set of problems with answers.
 
-    The number of symbols of problems is the larger of two numbers: the symbols of the training
+    In a data set, the number of symbols is the larger of two numbers: the symbols of the training
     split, and the symbols of the training region.
     """
     if data.holds != "problems":

@@ -39,9 +39,9 @@ class Cache(nn.Module):
         self.share = nn.Linear(width, 1)
 
     def forward(self, features: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return attention weights (B, T, T), log g (B, T) and log (1 - g) (B, T).
+        """Return attention weights (B, T, T), and the logs of the share g and of 1 - g, (B, T).
 
-        features: (B, T, width).
+        features: (B, T, width), for B sequences of T positions.
 
         The first position has no earlier positions: its attention weights and its share g are 0.
         """
@@ -64,7 +64,7 @@ class Cache(nn.Module):
         next_: (B, T), the token after each position.
         """
         weights, share, rest = self(features)
-        same = next_[:, None, :] == targets[..., None]  # (B, T, T)
+        same = next_[:, None, :] == targets[..., None]  # (sequences, positions, positions)
         copied = (weights * same).sum(-1).clamp(min=1e-30).log()
         mixed = torch.logaddexp(rest + chosen, share.clamp(min=-1e9) + copied)
         return mixed.masked_fill(targets == NOTHING, 0.0)
@@ -77,7 +77,7 @@ class Cache(nn.Module):
         weights, share, rest = self(features)
         follows = F.one_hot(next_.clamp(min=0), logs.shape[2]).to(weights)
         follows = follows.masked_fill((next_ == NOTHING)[..., None], 0.0)
-        copied = weights @ follows  # (B, T, V)
+        copied = weights @ follows  # (sequences, positions, tokens)
         return torch.logaddexp(rest[..., None] + logs, share[..., None] + copied.log())
 
     def reader(self) -> Callable[[Tensor, Tensor, Tensor, Tensor | None], Tensor]:

@@ -20,13 +20,16 @@ from torch import Tensor
 class Naming(NamedTuple):
     """A one-to-one renaming of all symbols for each problem."""
 
-    number: Tensor  # (B, symbols) int64, the new number of each symbol
-    # (B, symbols) int64, the symbol that has each new number: the inverse of `number`
+    number: Tensor  # (problems, symbols) int64, the new number of each symbol
+    # (problems, symbols) int64, the symbol that has each new number: the inverse of `number`
     symbol: Tensor
 
 
 def first_occurrence(problems: Tensor, fixed: int, symbols: int) -> Naming:
-    """Return the naming by first occurrence in (B, S) ids; absent symbols get the last numbers."""
+    """Number the symbols of each problem by first occurrence in its ids (B, S).
+
+    Symbols that do not occur get the last numbers.
+    """
     batch, length = problems.shape
     # Fixed tokens use an extra last column, which is removed afterwards.
     column = torch.where(problems >= fixed, problems - fixed, symbols)
@@ -37,7 +40,10 @@ def first_occurrence(problems: Tensor, fixed: int, symbols: int) -> Naming:
 
 
 def alpha_class(ids: Sequence[int], fixed: int) -> tuple[int, ...]:
-    """Number the symbols of ids in order of first occurrence. Renamings give the same result."""
+    """Number the symbols of one problem's ids in order of first occurrence.
+
+    All renamings of a problem give the same result. Ids from `fixed` on are symbols.
+    """
     numbers: dict[int, int] = {}
     return tuple(
         fixed + numbers.setdefault(token, len(numbers)) if token >= fixed else token
@@ -46,7 +52,10 @@ def alpha_class(ids: Sequence[int], fixed: int) -> tuple[int, ...]:
 
 
 def rename(ids: Tensor, names: Tensor, fixed: int) -> Tensor:
-    """Replace symbol k of row b of (B, ...) ids by symbol `names[b, k]`; fixed tokens stay."""
+    """Rename the symbols in ids (B, ...) of B problems; fixed tokens stay.
+
+    Symbol k of problem b becomes symbol `names[b, k]`.
+    """
     flat = ids.flatten(1)
     symbol = flat >= fixed
     renamed = names.gather(1, torch.where(symbol, flat - fixed, 0)) if names.shape[1] else flat

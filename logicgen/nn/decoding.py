@@ -7,8 +7,8 @@
 
 `decode` is the loop for all methods. It steps the network, excludes the tokens that the grammar or
 the length budget forbids, and drops problems that are done. A decoding method only chooses the
-next tokens. With several embedding matrices (draws of random rows) every step averages their
-probabilities.
+next tokens. With several embedding matrices (draws of random rows), every step averages the
+probabilities that the network computes with each matrix.
 
 Shapes: B problems, S tokens of a problem, K hypotheses (unfinished answers) for each problem,
 N answers to return for each problem, V logits, F fixed tokens (all tokens except symbols),
@@ -44,10 +44,10 @@ class DecoderMemory(Protocol):
     """The state that a network keeps for its problems and hypotheses, one row per hypothesis."""
 
     def select(self, rows: Tensor) -> None:
-        """Keep the hypotheses with the numbers in `rows` (B', K'), and drop all others.
+        """Keep the hypotheses whose numbers are in `rows`, and drop all other hypotheses.
 
-        Each row of `rows` belongs to one problem, in the order of problems. Problems without a row
-        are dropped. B' and K' are the new numbers of problems and of hypotheses for each problem.
+        rows: int64 (B', K'), the K' hypotheses to keep of each of B' problems, in the order of the
+            problems. All other problems are dropped.
         """
 
 
@@ -61,7 +61,10 @@ class Network(Protocol[MemoryT]):
         """Read padded problems (B, S) and return a memory with one empty hypothesis for each."""
 
     def step(self, matrix: Tensor, tokens: Tensor, memory: MemoryT) -> Tensor:
-        """Return the logits (B K, V) of the token after `tokens` (B K, 1), the last tokens."""
+        """Return the logits (B K, V) of the next token of each hypothesis.
+
+        tokens: (B K, 1), the last token of each hypothesis.
+        """
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,7 @@ class BeamSearch:
 
     The score of an answer of n tokens, `<end>` counted, is its log-probability divided by
     ((5 + n) / 6) ** length_normalization. Source: Wu et al., "Google's Neural Machine Translation
-    System" (2016); 3 beams and 1.0 in Hahn et al. (ICLR 2021).
+    System" (2016). Hahn et al. (ICLR 2021) use 3 beams and length normalization 1.0.
 
     Each step keeps the `beams` most probable prefixes. A finished answer is kept only if its
     `<end>` is among the `beams` most probable continuations. A problem is done when `beams` answers
@@ -109,8 +112,8 @@ GREEDY = BeamSearch()
 class DecodedAnswers(NamedTuple):
     """The answers to a batch of problems, and their scores."""
 
-    # (B, N, T), N answers for each problem, best first or in the order in which they were drawn,
-    # `<end>` included and padded after it
+    # (B, N, T), N answers for each problem, with `<end>`, then padding. A beam search sorts them
+    # best first; samples are in the order of drawing
     ids: Tensor
     # (B, N), length-normalized log-probabilities for a beam search, log-probabilities for samples.
     # -inf if the answer is missing (padding only) or did not end within the budget
@@ -181,7 +184,7 @@ def _method(
 
 
 class _BeamPrefixes(Generic[MemoryT]):
-    """All hypotheses of a batch: the network's memory and the grammar state of each."""
+    """All hypotheses of a batch, each with the network's memory and a state of the grammar."""
 
     def __init__(
         self,
@@ -205,11 +208,12 @@ class _BeamPrefixes(Generic[MemoryT]):
         self.memories = [(matrix, network.encode(matrix, problems)) for matrix in matrices]
         self.scale, self.never = scale, list(never)
         self.fixed, self.end = len(vocabulary), vocabulary.end
-        self.transition = grammar.transition.to(problems.device)  # (states, F + 1)
+        self.transition = grammar.transition.to(problems.device)  # (states, fixed tokens + 1)
         self.distance = grammar.distance.to(problems.device)  # (states,)
         self.left = max_length  # number of tokens that can still be added to an answer
-        self.token = torch.full_like(problems[:, :1], vocabulary.start)  # (B, K), the last tokens
-        self.state = torch.zeros_like(self.token)  # (B, K)
+        # (problems, hypotheses), the last token of each hypothesis
+        self.token = torch.full_like(problems[:, :1], vocabulary.start)
+        self.state = torch.zeros_like(self.token)  # (problems, hypotheses)
 
     def _of(self, logits: Tensor) -> Tensor:
         for token in self.never:
@@ -218,21 +222,25 @@ class _BeamPrefixes(Generic[MemoryT]):
 
     def log_probabilities(self) -> Tensor:
         """Return the log-probabilities of each next token, (B, K, V); -inf if it is forbidden."""
-        tokens = self.token.reshape(-1, 1)  # (B K, 1)
+        tokens = self.token.reshape(-1, 1)  # (problems * hypotheses, 1)
         each = [
             self._of(self.scale * self.network.step(matrix, tokens, memory))
             for matrix, memory in self.memories
         ]
         mean = each[0] if len(each) == 1 else torch.stack(each).logsumexp(0) - math.log(len(each))
-        following = self.transition[self.state]  # (B, K, F + 1)
+        following = self.transition[self.state]  # (problems, hypotheses, fixed tokens + 1)
         allowed = (following >= 0) & (self.distance[following.clamp(min=0)] < self.left)
         allowed[..., self.end] = self.distance[self.state] <= 0
         symbols = allowed[..., self.fixed :].expand(-1, -1, mean.shape[-1] - self.fixed)
-        allowed = torch.cat([allowed[..., : self.fixed], symbols], dim=-1)  # (B, K, V)
+        # (problems, hypotheses, tokens)
+        allowed = torch.cat([allowed[..., : self.fixed], symbols], dim=-1)
         return mean.view_as(allowed).masked_fill(~allowed, -math.inf)
 
     def extend(self, parents: Tensor, tokens: Tensor) -> None:
-        """Append `tokens` (B, K), each to hypothesis number `parents` (B, K) of its problem."""
+        """Append one token to each of K hypotheses of each problem.
+
+        parents: (B, K), the numbers of the hypotheses to continue. tokens: (B, K), the new tokens.
+        """
         if parents.shape[1] > 1 or self.state.shape[1] > 1:
             self._select(parents + self._first())
         following = self.transition[self.state, tokens.clamp(max=self.fixed)]
@@ -256,7 +264,10 @@ class _BeamPrefixes(Generic[MemoryT]):
 
 
 def _anything(vocabulary: Vocabulary, max_length: int) -> GrammarMask:
-    """Return a mask of one state that allows every answer, even (distance -1) beyond the budget."""
+    """Return a mask with a single state, which allows every answer.
+
+    The state's distance is -1, so that answers beyond the budget are allowed, too.
+    """
     transition = torch.zeros(1, len(vocabulary) + 1, dtype=torch.int64)
     transition[:, [vocabulary.pad, vocabulary.start, vocabulary.end]] = -1
     return GrammarMask(transition, torch.tensor([-1]))
@@ -272,25 +283,31 @@ class _Beams:
         self.pad, self.end = vocabulary.pad, vocabulary.end
         self.room = max_length + 1
         batch, device = len(problems), problems.device
-        # Float64, so that rounding of long sums does not make different candidates equal.
-        self.alive = torch.zeros(batch, 1, dtype=torch.float64, device=device)  # (B, K)
-        self.tokens = problems.new_empty(batch, 1, 0)  # (B, K, tokens written)
+        # Log-probabilities of unfinished prefixes, (problems, hypotheses). They are float64, so
+        # that rounding of long sums does not make different candidates equal.
+        self.alive = torch.zeros(batch, 1, dtype=torch.float64, device=device)
+        self.tokens = problems.new_empty(batch, 1, 0)  # (problems, hypotheses, tokens written)
         self.scores = self.alive.new_full((batch, search.beams), -math.inf)  # best first
         self.answers = problems.new_full((batch, search.beams, self.room), self.pad)
-        self.done = torch.zeros(batch, dtype=torch.bool, device=device)  # (B,)
+        self.done = torch.zeros(batch, dtype=torch.bool, device=device)  # (problems,)
 
     def choose(self, log_probabilities: Tensor) -> tuple[Tensor, Tensor]:
-        """Choose from (B, K, V); return the prefixes to continue and their next tokens, (B, K)."""
+        """Return the numbers of the prefixes to continue and their next tokens, (B, K) each.
+
+        log_probabilities: (B, K, V), of each next token of each prefix.
+        """
         beams, rows = self.search.beams, log_probabilities.shape[-1]
-        candidates = (self.alive[..., None] + log_probabilities).flatten(1)  # (B, K V)
-        # Each prefix has one continuation that ends it, so at least half of the candidates go on.
-        scores, place = candidates.topk(min(2 * beams, candidates.shape[1]))  # (B, candidates)
+        # (problems, hypotheses * tokens)
+        candidates = (self.alive[..., None] + log_probabilities).flatten(1)
+        # Only one continuation of each prefix is `<end>`, so at least half of the candidates can be
+        # continued.
+        scores, place = candidates.topk(min(2 * beams, candidates.shape[1]))
         parents, tokens = place // rows, place % rows
         prefixes = torch.cat([rows_of(self.tokens, parents), tokens[..., None]], dim=2)
         ended = tokens == self.end
         self._find(scores[:, :beams], prefixes[:, :beams], ended[:, :beams])
         on = min(beams, scores.shape[1])
-        self.alive, chosen = scores.masked_fill(ended, -math.inf).topk(on)  # (B, K)
+        self.alive, chosen = scores.masked_fill(ended, -math.inf).topk(on)  # (problems, hypotheses)
         self.tokens = rows_of(prefixes, chosen)
         best_possible = self.alive[:, 0] / self._penalty(self.room)
         self.done |= self.scores[:, -1] > -math.inf
@@ -300,7 +317,7 @@ class _Beams:
     def _find(self, scores: Tensor, prefixes: Tensor, ended: Tensor) -> None:
         length = prefixes.shape[2]
         new = (scores / self._penalty(length)).masked_fill(~ended | self.done[:, None], -math.inf)
-        answers = F.pad(prefixes, (0, self.room - length), value=self.pad)  # (B, beams, T)
+        answers = F.pad(prefixes, (0, self.room - length), value=self.pad)
         self.scores, best = torch.cat([self.scores, new], dim=1).topk(self.search.beams)
         self.answers = rows_of(torch.cat([self.answers, answers], dim=1), best)
 
@@ -319,8 +336,9 @@ class _Beams:
         empty = scores == -math.inf
         answers = self.answers[:, :wanted].masked_fill(empty[..., None], self.pad)
         if self.tokens.shape[2] == self.room:
-            ended = (~empty).sum(dim=1, keepdim=True)  # (B, 1)
-            # The number of the unfinished prefix for each place of an answer, (B, N).
+            ended = (~empty).sum(dim=1, keepdim=True)  # (problems, 1)
+            # (problems, answers): the number of the prefix that fills each place after the ended
+            # answers.
             number = torch.arange(wanted, device=ended.device) - ended
             alive = F.pad(self.alive, (0, wanted), value=-math.inf)
             there = (number >= 0) & (alive.gather(1, number.clamp(min=0)) > -math.inf)

@@ -17,10 +17,10 @@ embedding seed.
 
 Rows have a norm of about 1, also without normalization. The Transformer scales its inputs.
 
-Random parts must differ between symbols, so the functions that draw them never repeat a vector
-within a set, the vectors of one matrix. Each function has the arguments `(sets, count, width,
-generator)` and returns a float tensor (sets, count, width) on the CPU, where a `torch.Generator`
-gives the same numbers on every machine. The sets are independent.
+Random parts must differ between symbols. Each function that draws them makes `sets` independent
+sets of `count` vectors, one set for each matrix, and never repeats a vector in a set. It returns a
+float tensor (sets, count, width) on the CPU, where a `torch.Generator` gives the same numbers on
+every machine.
 
 Source of all random parts except `orthogonal_corners`: Işık, Cinbiş, Aydın Göl, "Interchangeable
 Token Embeddings for Extendable Vocabulary and Alpha-Equivalence" (ICML 2025).
@@ -36,15 +36,16 @@ from torch import Generator, Tensor, nn
 
 from logicgen.errors import LogicgenError
 
-# For base 2 and base 3, the number of digits that fit into an int64. This number of leading columns
-# is drawn as one number without repetition, which makes all vectors of a set distinct. Further
-# columns are drawn independently. Distinct vectors that agree in all leading columns are excluded:
-# their probability is below count^2 / 2^61.
+# The number of digits in base 2 and in base 3 that fit into an int64. The first columns of a
+# vector, up to this number, are the digits of one random integer. The integers of a set are all
+# different, so its vectors are different, too. Further columns are drawn independently. So vectors
+# that differ only in further columns never occur together. If all columns were independent, the
+# probability of such vectors would be below count^2 / 2^61.
 _DIGITS = {2: 61, 3: 39}
 
 
 def normal(sets: int, count: int, width: int, generator: Generator | None = None) -> Tensor:
-    """Draw vectors from N(0, 1), shape (sets, count, width)."""
+    """Draw sets of `count` different vectors from N(0, 1); return (sets, count, width)."""
     parts = torch.randn(sets, count, width, generator=generator)
     # Equal float32 vectors occur in practice only at width 1 or 2, so it is enough to compare the
     # first two numbers.
@@ -61,7 +62,7 @@ def normal(sets: int, count: int, width: int, generator: Generator | None = None
 def neighbouring_points(
     sets: int, count: int, width: int, generator: Generator | None = None
 ) -> Tensor:
-    """Draw nonzero points of {-1, 0, 1}^width.
+    """Draw sets of `count` different nonzero points of {-1, 0, 1}^width.
 
     Raises LogicgenError if `count` is more than 3^width - 1.
     """
@@ -71,7 +72,10 @@ def neighbouring_points(
 
 
 def hypercube(sets: int, count: int, width: int, generator: Generator | None = None) -> Tensor:
-    """Draw vertices of {-1, 1}^width. Raises LogicgenError if `count` is more than 2^width."""
+    """Draw sets of `count` different vertices of {-1, 1}^width.
+
+    Raises LogicgenError if `count` is more than 2^width.
+    """
     _enough_points("hypercube", count, 2**width, width)
     return (2 * _distinct_digits(sets, count, width, 2, 0, generator) - 1).float()
 
@@ -79,13 +83,13 @@ def hypercube(sets: int, count: int, width: int, generator: Generator | None = N
 def orthogonal_corners(
     sets: int, count: int, width: int, generator: Generator | None = None
 ) -> Tensor:
-    """Draw vertices of {-1, 1}^width in groups of `width` orthogonal vertices.
+    """Draw sets of `count` different vertices of {-1, 1}^width, which are far apart.
 
     This makes symbols as different as possible. The rows of a Hadamard matrix are orthogonal. In
-    Sylvester's construction they are a group under the elementwise product, and its cosets
-    partition the vertices. The function draws one coset after another, and the vertices of each
-    coset in a random order. Finally it permutes the columns, so that all orthogonal pairs are
-    equally likely.
+    Sylvester's construction they are a group under the elementwise product. Its cosets partition
+    the vertices into groups of `width` orthogonal vertices. The function draws one coset after
+    another, and the vertices of each coset in a random order. Finally it permutes the columns, so
+    that all orthogonal pairs are equally likely.
 
     width: a power of two.
 
@@ -132,7 +136,10 @@ def _enough_points(name: str, count: int, points: int, width: int) -> None:
 def _distinct_digits(
     sets: int, count: int, width: int, base: int, lowest: int, generator: Generator | None
 ) -> Tensor:
-    """Draw different numbers >= `lowest`; return their digits in `base`, (sets, count, width)."""
+    """Draw sets of `count` different numbers >= `lowest`; return their `width` digits in a base.
+
+    The shape of the result is (sets, count, width).
+    """
     leading = min(width, _DIGITS[base])
     numbers = lowest + _distinct_integers(sets, count, base**leading - lowest, generator)
     places = torch.tensor([base**place for place in range(leading)])
@@ -216,7 +223,7 @@ class Learned(Embedding):
     def symbol_rows(self, draws: int, symbols: int, generator: torch.Generator | None) -> Tensor:
         """Return the trained rows, then untrained rows for further symbols.
 
-        The shape is (draws, symbols, width), for several matrices.
+        The shape is (draws, symbols, width), with `draws` matrices.
         """
         rows = self.symbols[:symbols].expand(draws, -1, -1)
         if symbols > self.max_symbols:
@@ -289,7 +296,7 @@ class Interchangeable(Embedding):
 class SymbolInvariant(Embedding):
     """The symbol rows of a `SymbolInvariantTransformer` (Işık, Li, ICML 2026).
 
-    Each symbol has the row "this one". An additional last row is "some other one".
+    The matrix has the row "this one" for each symbol, then a last row "some other one".
     """
 
     random = False

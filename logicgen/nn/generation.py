@@ -82,7 +82,7 @@ class ReaderNetwork:
     """A language model as the network of `decoding.decode`.
 
     Ids of `decode` are ids of the language model plus `shift`. Ids below `shift` are unknown to the
-    language model. Problems end with the token that answers follow, and need no padding.
+    language model. A problem ends with the token before its answer, and has no padding.
     """
 
     def __init__(self, shift: int) -> None:
@@ -98,9 +98,10 @@ class ReaderNetwork:
         return ReaderMemory(matrix)
 
     def step(self, matrix: Any, tokens: Tensor, memory: ReaderMemory) -> Tensor:
-        """Return the log-probabilities (R, V) of the tokens after `tokens` (R, 1).
+        """Return the log-probabilities (R, V) of the next tokens of R texts.
 
-        `<start>` stands for the last token of the problem.
+        tokens: (R, 1), the last token of each text. `<start>` stands for the last token of the
+            problem.
         """
         logs = memory.read((tokens - self.shift).clamp(min=0), memory.of)
         memory.of = None
@@ -136,8 +137,8 @@ def generate(
 ) -> Texts:
     """Continue (B, T) prompts by up to `most` tokens each, until the token `end`.
 
-    most: a number for all texts, or (B,) numbers; at least 1. T is also at least 1, because first
-        tokens are not predicted.
+    prompts: B prompts of T tokens. T is at least 1, because first tokens are not predicted.
+    most: a number for all texts, or (B,) numbers; at least 1.
     sampling: how to draw tokens; greedy if not given. end: the token that ends a text; optional.
     first: text b uses the random numbers of the sampling's seed and `first` + b. So a text does not
         depend on the other texts of its batch.
@@ -154,7 +155,7 @@ def generate(
     texts: list[list[int]] = [[] for _ in range(batch)]
     under_way = torch.ones(batch, dtype=torch.bool)
     for step in range(int(budgets.max())):
-        logs = read(new).cpu()  # (B, V)
+        logs = read(new).cpu()  # (texts, tokens)
         if allowed is not None:
             logs = logs.masked_fill(~allowed, -torch.inf)
         if sampling is None or numbers is None:
@@ -206,9 +207,11 @@ def beam_search(
     texts = torch.empty(beams, 0, dtype=torch.int64)
     under_way = torch.ones(beams, dtype=torch.bool)
     for _ in range(most):
-        logs = read(new, of).cpu().double().masked_fill(~under_way[:, None], -torch.inf)  # (K, V)
+        # (beams, tokens)
+        logs = read(new, of).cpu().double().masked_fill(~under_way[:, None], -torch.inf)
         stay = scores.masked_fill(under_way, -torch.inf)
-        candidates = torch.cat([scores[:, None] + logs, stay[:, None]], dim=1)  # (K, V + 1)
+        # (beams, tokens + 1); the last column continues nothing: an ended text stays
+        candidates = torch.cat([scores[:, None] + logs, stay[:, None]], dim=1)
         scores, place = (  # a stable sort keeps the first of equal texts, as `generate` does
             each[:beams] for each in candidates.flatten().sort(descending=True, stable=True)
         )

@@ -1,20 +1,20 @@
 """The inductive Transformer: a network that computes the exact marginals of a small grammar.
 
-A sentence of P words is explained by P layers of Z units. A unit is a hidden state, like a
+The grammar explains a sentence of P words by P layers of Z units. A unit is a hidden state, like a
 nonterminal of a grammar. In each layer exactly one unit is on. This unit emits a word AND switches
-on a unit of the next layer below. `productions/grammar.py` is the same model as plain data.
+on a unit of the layer below, which is the next layer. (`productions/grammar.py` has the grammar
+without the network.)
 
 The network is sum-product message passing in a factor graph. The encoder passes messages from the
 last layer up: the information in the words about the units. The decoder passes messages from the
 first layer down: the information in the units about the words. Every factor sums over all states of
 its variables (equation 2). The graph is a tree, so the beliefs at the end are the exact marginals.
 
-The variables of a layer:
+Three variables of a layer have the same value, the unit that is on:
 
-    z'   the unit that is on
-    x    the same unit, as the variable that emits a word t with probability W_{t,x} (factor pi_T)
-    y    the same unit, as the variable that switches on a unit v of the layer below with
-         probability W_{v,y} (factor pi_Z)
+    z'   connects the layer to the layer above. The factor AND makes z', x and y equal.
+    x    emits a word t with probability W_{t,x} (factor pi_T)
+    y    switches on a unit v of the layer below with probability W_{v,y} (factor pi_Z)
 
 A message about z', x or y has Z numbers. Number i is the natural logarithm of the weight of "unit i
 is on and the other units are off". The paper writes such a variable in two ways: as Z Bernoulli
@@ -51,47 +51,50 @@ SPREAD = 1.0
 
 
 def closed_to_open(z: Tensor, width: int) -> Tensor:
-    """Copy messages about units for each unit above: (..., Z below) to (..., Z below, Z above).
+    """Copy the encoder's messages about Z units for each of `width` units of the layer above.
 
-    Encoder. In the closed universe the units above share the units below. In the open universe each
-    unit above has its own copies, so the factor graph is a tree. Messages stay unchanged on the way
-    up (appendix B.1).
+    Maps (..., Z below) to (..., Z below, Z above). In the paper's closed universe, the units above
+    share the units below. In its open universe, each unit above has copies of the units below, so
+    that the factor graph is a tree (appendix B.1).
     """
     return z[..., :, None].expand(*z.shape, width)
 
 
 def open_to_closed(u: Tensor) -> Tensor:
-    """Sum over the copies of each unit: (..., Z below, Z above) to (..., Z below).
+    """Sum the decoder's messages over the copies of each unit.
 
-    Decoder. A unit is on if one of its copies is on (OR). At most one copy is on, so the weights
-    are added (appendix B.1).
+    Maps (..., Z below, Z above) to (..., Z below). A unit is on if one of its copies is on (OR). At
+    most one copy is on, so the weights are added (appendix B.1).
     """
     return log_sum(u, -1)
 
 
 def bernoulli_to_categorical(on: Tensor) -> Tensor:
-    """Convert a message about Z variables, of which one is on, to one about its number.
+    """Convert a message about Z Bernoulli variables to a message about one categorical variable.
 
-    Equation 1. Only Z of the 2^Z states are possible: unit i is on and all other units are off.
-    Units that are off have weight 1, so no number changes (appendix B.4).
+    This is equation 1 of the paper. Only Z of the 2^Z joint states are possible: unit i is on and
+    all other units are off. A unit that is off has the weight 1. So both messages contain the same
+    Z numbers, and the function returns its argument (appendix B.4).
     """
     return on
 
 
 def categorical_to_bernoulli(category: Tensor) -> Tensor:
-    """Convert a message about the number of the unit to a message about Z variables.
+    """Convert a message about one categorical variable to a message about Z Bernoulli variables.
 
-    This is p(u | v_Categorical).
+    This is p(u | v_Categorical) of the paper. Both messages contain the same Z numbers, so the
+    function returns its argument (see `bernoulli_to_categorical`).
     """
     return category
 
 
 def say(tokens: Tensor, words: Tensor) -> Tensor:
-    """Return the message of known words about units, log W_{word,x}: (S, B, Z).
+    """Return the messages of words about the units that emit them: (students, sentences, units).
 
-    Encoder pi_T, equation 5. The message of `NOTHING`, an unknown word, is 0.
+    A message is the log of the probability W_{word,x} that unit x emits the word. The message of
+    `NOTHING`, an unknown word, is 0. (Factor pi_T in the encoder, equation 5 of the paper.)
 
-    tokens: (S, T, Z), logs of W_{t,x}. words: (B,) or (S, B).
+    tokens: (students, T words, units), logs of W. words: (sentences,) or (students, sentences).
     """
     known = words.clamp(min=0)
     if words.ndim == 1:
@@ -102,40 +105,50 @@ def say(tokens: Tensor, words: Tensor) -> Tensor:
 
 
 def said(tokens: Tensor, x: Tensor) -> Tensor:
-    """Return the message about words, log sum_x W_{t,x} x, (S, B, T): decoder pi_T, equation 5."""
+    """Return the messages of units x about words t: log sum_x W_{t,x} x.
+
+    Maps (students, sentences, units) to (students, sentences, T words). (Factor pi_T in the
+    decoder, equation 5 of the paper.)
+    """
     return log_sum(tokens[:, None] + x[..., None, :], -1)
 
 
 def attend(below: Tensor, v: Tensor) -> Tensor:
-    """Return the message about units, log sum_v W_{v,y} v: (S, B, Z below, Z) to (S, B, Z).
+    """Return the messages of the units v below about the units y: log sum_v W_{v,y} v.
 
-    Encoder pi_Z, equation 4. below: (S, Z below, Z) logs of W_{v,y}.
+    Maps (students, sentences, units below, units) to (students, sentences, units). (Factor pi_Z in
+    the encoder, equation 4 of the paper.)
+
+    below: (students, units below, units), logs of the probability W_{v,y} that y switches on v.
     """
     return log_sum(below[:, None] + v, -2)
 
 
 def attended(below: Tensor, y: Tensor) -> Tensor:
-    """Return the message about units below, W_{v,y} y: (S, B, Z) to (S, B, Z below, Z).
+    """Return the messages of the units y about the units v below: log (W_{v,y} y), for each y.
 
-    Decoder pi_Z, equation 4. The message is not yet summed over y, the unit above.
+    Maps (students, sentences, units) to (students, sentences, units below, units).
+    `open_to_closed` sums them over y. (Factor pi_Z in the decoder, equation 4 of the paper.)
     """
     return below[:, None] + y[..., None, :]
 
 
 def both(x: Tensor, y: Tensor) -> Tensor:
-    """Return the message about z', which is on if x and y are on, (..., Z).
+    """Return the encoder's message about z' of a layer, from its messages about x and y, (..., Z).
 
-    Encoder AND, equation 3.
+    All three variables of a layer are equal, so the log weights of each unit are added. (Factor
+    AND, equation 3 of the paper.)
     """
     return x + y
 
 
 def each(z: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the message to x (from z' and y) and the message to y (from z' and x).
+    """Return the decoder's messages about x and about y of a layer, (..., Z) each.
 
-    Decoder AND, equation 3.
+    The message about x combines the messages about z' and y. The message about y combines the
+    messages about z' and x. (Factor AND, equation 3 of the paper.)
 
-    x, y: the encoder's messages of the same layer (appendix A.2).
+    z: the decoder's message about z'. x, y: the encoder's messages of the same layer.
     """
     return z + y, z + x
 
@@ -154,27 +167,34 @@ def log_sum(messages: Tensor, dim: int) -> Tensor:
 
 
 class LogWeights(NamedTuple):
-    """Logarithms of the probabilities of the model. Each column is a distribution."""
+    """The weights of models: logarithms of probabilities."""
 
-    start: Tensor  # (S, Z), which unit of the first layer is on: pi_Z of a root
-    tokens: Tensor  # (S, P, T, Z), W_{t,x} of pi_T in each layer
-    below: Tensor  # (S, P - 1, Z below, Z), W_{v,y} of pi_Z in each layer except the last
+    start: Tensor  # (models, units), the probability that a unit of the first layer is on
+    # (models, layers, words, units), the probability W_{t,x} that unit x emits word t
+    tokens: Tensor
+    # (models, layers - 1, units below, units), the probability W_{v,y} that unit y switches on unit
+    # v of the layer below
+    below: Tensor
 
 
 class Beliefs(NamedTuple):
-    """Log-probabilities given the known words; all are -inf for an impossible sentence."""
+    """Log-probabilities given the known words of B sentences; -inf for an impossible sentence.
 
-    log_probability: Tensor  # (S, B), of the given words
-    units: Tensor  # (S, B, P, Z), that a unit is on
-    connections: Tensor  # (S, B, P - 1, Z below, Z), that a unit switches on a unit below
-    words: Tensor  # (S, B, P, T), that a word is at a position
+    A sentence has one word for each layer.
+    """
+
+    log_probability: Tensor  # (models, sentences), the log-probability of the known words
+    units: Tensor  # (models, sentences, layers, units): a unit is on
+    # (models, sentences, layers - 1, units below, units): a unit switches on a unit below
+    connections: Tensor
+    words: Tensor  # (models, sentences, layers, words): a word is at the position of a layer
 
 
 class Perceptron(nn.Module):
-    """A residual perceptron, x + MLP(norm(x)), which replaces the factors between pi_Z and AND.
+    """A residual perceptron, x + MLP(norm(x)), for messages between layers.
 
-    It is applied to each column of a message separately. Its last weights are initially 0, so that
-    it starts as the identity.
+    The perceptron replaces the factors between pi_Z and AND. Its last weight matrix is initially 0,
+    so that an untrained perceptron returns its input.
     """
 
     def __init__(self, students: int, width: int, hidden: int) -> None:
@@ -184,7 +204,7 @@ class Perceptron(nn.Module):
         self.down = nn.Parameter(torch.zeros(students, hidden, width))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Transform N messages of each of S models, (S, N, Z) to the same shape."""
+        """Transform N messages about Z units in each of S models, (S, N, Z) to the same shape."""
         read = x.clamp(min=FLOOR).log_softmax(-1).clamp(min=FLOOR)
         added: Tensor = F.gelu(read @ self.up + self.bias) @ self.down
         return x + added
@@ -201,10 +221,10 @@ class InductiveTransformer(nn.Module):
             and W_{t,x} is softmax_t of their products with one vector per unit.
         perceptron: hidden width of perceptrons that replace the factors between layers. With them
             the marginals are inexact. 0: no perceptrons.
-        nudge: a number that breaks the symmetry (section 4.3), so that more models agree on the
-            order of units. It is added to the initial logit of the first word for the first unit of
-            the first layer. It is also added, in each layer, to the logit of the first unit below
-            for the first unit.
+        nudge: a number that breaks the symmetry of units (section 4.3 of the paper), so that more
+            models agree on their order. It raises two kinds of initial logits. The first unit of
+            the first layer becomes more likely to emit the first word. The first unit of each layer
+            becomes more likely to switch on the first unit below.
     """
 
     def __init__(
@@ -257,13 +277,17 @@ class InductiveTransformer(nn.Module):
         """Return all distributions, as logarithms."""
         logits: Tensor = self.tokens
         if self.vectors is not None:
-            logits = self.vectors[:, None] @ logits  # (S, P, T, Z)
+            logits = self.vectors[:, None] @ logits  # (models, layers, words, units)
         return LogWeights(
             self.start.log_softmax(-1), logits.log_softmax(-2), self.below.log_softmax(-2)
         )
 
     def forward(self, words: Tensor) -> Beliefs:
-        """Return all beliefs given (B, P) or (S, B, P) word ids, `NOTHING` for unknown words."""
+        """Return all beliefs given the known words of sentences.
+
+        words: word ids, (sentences, positions) or (students, sentences, positions); `NOTHING` for
+            unknown words.
+        """
         self._check(words, self.positions)
         weights = self.weights()
         xs, ys, above = self._encode(weights, words)
@@ -295,7 +319,7 @@ class InductiveTransformer(nn.Module):
     ) -> tuple[list[Tensor], list[Tensor], Tensor]:
         """Return the encoder's messages about x and y of each layer, and about z' of layer 0.
 
-        Each message is (S, B, Z).
+        Each message is (students, sentences, units).
         """
         xs, ys = [], []
         z: Tensor | None = None
@@ -320,7 +344,10 @@ class InductiveTransformer(nn.Module):
         return _tied(self.down[layer], v.mT).mT
 
     def log_probabilities(self, words: Tensor) -> Tensor:
-        """Return the log-probabilities (S, B), in nats, of (B, P) or (S, B, P) known word ids."""
+        """Return the log-probabilities of sentences in nats, (students, sentences).
+
+        words: word ids, (sentences, positions) or (students, sentences, positions).
+        """
         self._check(words, self.positions, least=0)
         if self.exact:
             weights = self.weights()
@@ -356,16 +383,16 @@ class InductiveTransformer(nn.Module):
 
 
 def _tied(perceptron: nn.Module, columns: Tensor) -> Tensor:
-    """Apply one perceptron to all columns of messages: (S, ..., Z) to the same shape."""
+    """Apply one perceptron to all messages (S, ..., Z) of S models; keep their shape."""
     shape = columns.shape
     made: Tensor = perceptron(columns.reshape(shape[0], -1, shape[-1]))
     return made.view(shape)
 
 
 def _given(t: Tensor, words: Tensor) -> Tensor:
-    """Set all words except the known word to -inf in (S, B, T) messages.
+    """Set all words except the known word to -inf in messages about T words, (S, B, T).
 
-    words: (B,) or (S, B), the known words.
+    words: (B,) or (S, B), the known word of each of B sentences; `NOTHING` if it is unknown.
     """
     known = words.clamp(min=0)[..., None].expand(*t.shape[:2], 1)
     other = torch.ones_like(t, dtype=torch.bool).scatter(-1, known, False)
@@ -373,7 +400,7 @@ def _given(t: Tensor, words: Tensor) -> Tensor:
 
 
 def _normal(messages: Tensor, dims: int) -> Tensor:
-    """Normalize log weights over their last `dims` dimensions. Weights that are all 0 stay 0."""
+    """Normalize log weights over their last `dims` dimensions. If all are -inf, they stay -inf."""
     if not messages.numel():
         return messages
     flat = messages.flatten(-dims)

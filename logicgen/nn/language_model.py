@@ -43,13 +43,16 @@ class CausalLayer(EncoderLayer):
     def remember(
         self, x: Tensor, memory: Memory, layer: int, mask: Tensor | None, rotation: Rotation | None
     ) -> Tensor:
-        """Return the features of inputs x, (B, T, width) each; add x to the memory."""
+        """Return the features of inputs x, both (B, T, width).
+
+        Add the keys and values of x to the memory.
+        """
         y = self.norm_attention(x)
         new = self.attention.keys_values(y, rotation)
         past = memory.remember(memory.answers, layer, new)
-        causal = past is new  # for one further token, all keys are visible
+        causal = past is new  # a single new token may attend to all keys
         x = self.add(x, self.attention(y, past, rotation, mask, causal))
-        return self.finish(x)  # (B, T, width)
+        return self.finish(x)  # (sequences, tokens, width)
 
 
 class CausalTransformer(nn.Module):
@@ -94,7 +97,7 @@ class CausalTransformer(nn.Module):
         """
         *_, last = self._layers(x, memory)
         features: Tensor = self.norm(last)
-        return features  # (B, T, width)
+        return features  # (sequences, tokens, width)
 
     def each_layer(self, x: Tensor) -> list[Tensor]:
         """Return the features of whole texts after each layer, (B, T, width) each."""
@@ -134,8 +137,9 @@ class CausalTransformer(nn.Module):
 
 @dataclass
 class State:
-    """The hidden state of a recurrent network, (layers, B, width); None before the first token."""
+    """The memory of a recurrent network that reads texts in parts."""
 
+    # (layers, texts, width), the activations after the last token; None before the first token
     hidden: Tensor | None = None
 
     def keep(self, texts: Tensor) -> None:
@@ -154,7 +158,7 @@ class Elman(nn.Module):
         self.norm = nn.LayerNorm(width)
 
     def begin(self, sequences: int) -> State:
-        """Return an empty state, for reading texts in parts."""
+        """Return the state before the first token, for reading texts in parts."""
         return State()
 
     def forward(self, x: Tensor, memory: State | None = None) -> Tensor:
@@ -168,9 +172,9 @@ class Elman(nn.Module):
 
 @dataclass
 class Window:
-    """The inputs of the last n - 2 tokens that a neural n-gram model read, (B, n - 2, width)."""
+    """The memory of a neural n-gram model that reads texts in parts."""
 
-    inputs: Tensor
+    inputs: Tensor  # (texts, n - 2, width), the network's inputs of the last n - 2 tokens
 
     def keep(self, texts: Tensor) -> None:
         """Keep the texts with these numbers, which may repeat, and drop all other texts."""
@@ -205,7 +209,7 @@ class NeuralNGram(nn.Module):
     def forward(self, x: Tensor, memory: Window | None = None) -> Tensor:
         """Return the features of inputs x, (B, T, width) each, continuing from the memory."""
         memory = memory or self.begin(len(x))
-        known = torch.cat([memory.inputs.to(x), x], dim=1)  # (B, n - 2 + T, width)
+        known = torch.cat([memory.inputs.to(x), x], dim=1)  # (sequences, n - 2 + tokens, width)
         memory.inputs = known[:, x.shape[1] :]
         last = known.unfold(1, self.order - 1, 1).transpose(2, 3).flatten(2)  # oldest first
         features: Tensor = self.norm(self.output(self.hidden(last)))
@@ -293,7 +297,7 @@ class CausalLM(nn.Module):
         logs = rows.log_probabilities(features)
         if self.cache is None:
             return logs
-        # The token after the last position is not used.
+        # No token follows the last position.
         next_ = F.pad(tokens[:, 1:], (0, 1), value=NOTHING)
         return self.cache.log_probabilities(logs, features, next_)
 

@@ -38,23 +38,30 @@ class Packing:
     but two thirds of a batch of answers are padding.
     """
 
-    shape: tuple[int, int]  # B, T
-    places: Tensor  # (N,) of 0..B*T-1, ascending; then fillers B*T, which are never read
+    shape: tuple[int, int]  # B sequences, T tokens of a sequence
+    # (N,), ascending indices into the flattened batch, then fillers B*T, whose features are unused
+    places: Tensor
 
     @staticmethod
     def of(places: Tensor, shape: tuple[int, int]) -> Packing:
-        """Return the packing of places. On a CPU, add fillers up to a multiple of `FILLED`."""
+        """Return a packing of these places of a batch of this shape, (B, T).
+
+        On a CPU, fillers make their number a multiple of `FILLED`.
+        """
         if places.device.type == "cpu":
             places = F.pad(places, (0, -len(places) % FILLED), value=shape[0] * shape[1])
         return Packing(shape, places)
 
     def pack(self, x: Tensor) -> Tensor:
-        """Return the features at the places that hold tokens: (B, T, ...) to (N, ...)."""
+        """Return the features at the N places that hold tokens: (B, T, ...) to (N, ...)."""
         x = x.flatten(0, 1)
         return x.index_select(0, self.places.clamp(max=len(x) - 1))
 
     def pad(self, x: Tensor) -> Tensor:
-        """Return packed features in their places: (N, ...) to (B, T, ...), zero elsewhere."""
+        """Return packed features (N, ...) in their places of the batch, (B, T, ...).
+
+        Features of padding are zero.
+        """
         batch, time = self.shape
         zeros = x.new_zeros(batch * time + 1, *x.shape[1:])
         return torch.unflatten(zeros.index_copy(0, self.places, x)[:-1], 0, self.shape)
@@ -71,7 +78,7 @@ class Positions:
     # None for answers: causal attention without a bias
     mask: Tensor | None = None
     packing: Packing | None = None  # the packing of the tokens, if they are packed
-    of_answers: Tensor | None = None  # (B, positions), randomized positions of answers
+    of_answers: Tensor | None = None  # (sequences, positions), randomized positions of answers
 
     def packed(self, packing: Packing) -> Positions:
         """Return the positions of packed tokens, without `vectors`: inputs contain them already."""
@@ -123,19 +130,21 @@ class Attention(nn.Module):
         mask: True if a key may be seen, or numbers to add to the scores.
         causal: whether later keys are hidden. A mask of numbers must be -inf for these keys.
         """
-        query = self.query(x).unflatten(-1, (self.heads, -1))  # (B, T, H, D)
+        # (sequences, tokens, heads, features of a head)
+        query = self.query(x).unflatten(-1, (self.heads, -1))
         if rotation is not None:
             query = rotate(query, rotation)
-        query = _by_head(query, packing)  # (B, H, T, D)
+        query = _by_head(query, packing)  # (sequences, heads, tokens, features of a head)
         # The number of rows of x that share one row of keys.
         readers = len(query) // len(keys_values[0])
         if readers > 1:
             query = torch.unflatten(query, 0, (-1, readers)).transpose(1, 2).flatten(2, 3)
         dropout = self.dropout if self.training else 0.0
-        mixed = _attend(query, keys_values, mask, dropout, causal, readers > 1)  # (B, H, T, D)
+        # (sequences, heads, tokens, features of a head)
+        mixed = _attend(query, keys_values, mask, dropout, causal, readers > 1)
         if readers > 1:
             mixed = torch.unflatten(mixed, 2, (readers, -1)).transpose(1, 2).flatten(0, 1)
-        mixed = mixed.transpose(1, 2).flatten(2)  # (B, T, width)
+        mixed = mixed.transpose(1, 2).flatten(2)  # (sequences, tokens, width)
         output: Tensor = self.output(packing.pack(mixed) if packing is not None else mixed)
         return output
 
@@ -175,7 +184,7 @@ def _attend_few(
     For few keys on a CPU, this is faster than the fused kernel. In bfloat16 it is many times
     faster, because the kernel multiplies small matrices in sequence.
     """
-    return F.dropout(_scores(query, keys, mask).softmax(dim=-1), dropout) @ values  # (B, H, T, D)
+    return F.dropout(_scores(query, keys, mask).softmax(dim=-1), dropout) @ values
 
 
 def _scores(query: Tensor, keys: Tensor, mask: Tensor | None) -> Tensor:
@@ -207,7 +216,7 @@ def _attend_before(
 
 
 def _by_head(x: Tensor, packing: Packing | None) -> Tensor:
-    """Rearrange (B, T, H, D), or packed (N, H, D), as (B, H, T, D)."""
+    """Move heads before tokens: (B, T, H, D), or packed (N, H, D), to (B, H, T, D)."""
     return (packing.pad(x) if packing is not None else x).transpose(1, 2)
 
 
@@ -288,7 +297,10 @@ class DecoderLayer(Layer):
         return keys.contiguous(), values.contiguous()
 
     def forward(self, x: Tensor, memory: Memory, layer: int, at: Positions) -> Tensor:
-        """Return the features of inputs x, of the same shape, and add x to the memory."""
+        """Return the features after this layer, of the same shape as its inputs x.
+
+        The keys and values of x are added to the memory.
+        """
         y = self.norm_answer(x)
         new = self.answer_attention.keys_values(y, at.rotation, at.packing)
         past = memory.remember(memory.answers, layer, new)

@@ -138,7 +138,7 @@ def _has_amx() -> bool:
 
 
 def _capabilities() -> Mapping[str, Any]:
-    """Return whether this CPU has each of PyTorch's named capabilities."""
+    """Return a mapping from PyTorch's name of a capability to whether this CPU has it."""
     if hasattr(torch.cpu, "get_capabilities"):
         return dict(torch.cpu.get_capabilities())
     # PyTorch before 2.11 reports only this capability.

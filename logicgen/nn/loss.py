@@ -33,7 +33,7 @@ class CrossEntropy(nn.Module):
         ).view_as(targets)
 
     def any_of(self, logits: Tensor, right: Tensor) -> Tensor:
-        """Return the mean over positions of -log p, where p is the sum over all right tokens.
+        """Return the mean over positions of -log p; p is the total probability of right tokens.
 
         right: bool (B, T, V), whether each token is right at each position; False for padding.
         """
@@ -54,28 +54,29 @@ class AdaCos(nn.Module):
     """Cross-entropy of scaled cosines, with a scale that adapts during training.
 
     Source: Zhang et al., "AdaCos: Adaptively Scaling Cosine Logits" (CVPR 2019), adapted to
-    sequences as in Işık, Cinbiş, Aydın Göl (ICML 2025). For N targets that are not padding and C
-    rows of the embedding matrix,
+    sequences as in Işık, Cinbiş, Aydın Göl (ICML 2025). There are N targets that are not padding, C
+    rows of the embedding matrix, and cosines cos_ik between the features of target i and row k:
 
         s_0 = sqrt(2) log(C - 1)
         B_t = 1/N  sum_i sum_{k != target_i} exp(s_{t-1} cos_ik)
-        s_t = log(B_t) / cos(min(pi/4, median_i theta_i)),     theta_i the angle to target i
+        s_t = log(B_t) / cos(min(pi/4, median_i theta_i))
 
-    and s_t is clipped. The scale is a buffer: it is saved with the model, and changes only in
-    training.
+    Here s_t is the scale after step t, and theta_i is the angle between the features of target i
+    and its row. The scale is clipped to the range from `least` to 100. The scale is a buffer: it is
+    saved with the model, and changes only in training.
 
     never: ids of rows that are never targets, such as padding. They are excluded from the softmax,
         from the sum B_t and from C, as in the code of Işık, Cinbiş, Aydın Göl.
-    several_devices: whether several processes train the model, each on a part of the batch. All
-        then share one scale. This requires a process group.
-    least: lower bound of the scale. With few rows the scale may settle near 3, at which a learned
-        token has a probability near one half.
+    several_devices: whether several processes train the model, each on a part of the batch. Then
+        all processes have the same scale. This requires a process group of PyTorch.
+    least: lower bound of the scale. With few rows the scale may settle near 3. Then even a target
+        with cosine 1 has a probability near one half.
     """
 
     scale: Tensor
 
-    # The formulas give values near 0 for very few rows (log 1 = 0), but below 1 the softmax is
-    # nearly flat.
+    # For very few rows, the formulas give a scale near 0 (log 1 = 0). But with a scale below 1, the
+    # softmax is nearly uniform.
     lowest, highest = 1.0, 100.0
 
     several_devices = False
@@ -90,15 +91,18 @@ class AdaCos(nn.Module):
         self.cross_entropy = CrossEntropy(pad)
 
     def log_probabilities(self, cosines: Tensor, targets: Tensor) -> Tensor:
-        """Return the log-probability of each target (B, T), 0 for padding. Keep the scale."""
+        """Return the log-probability of each target (B, T), 0 for padding.
+
+        The cosines are multiplied by the present scale, which does not change, even in training.
+        """
         scaled = self.scale.clone() * self._possible(cosines)
         return self.cross_entropy.log_probabilities(scaled, targets)
 
     def any_of(self, cosines: Tensor, right: Tensor) -> Tensor:
         """Return the loss of `CrossEntropy.any_of`. In training, adapt the scale first.
 
-        To adapt the scale, the likeliest right token is the target, and other right tokens are
-        excluded.
+        The scale is adapted as if the likeliest right token were the only right token, and other
+        right tokens did not exist.
 
         right: bool (B, T, V), whether each token is right at each position; False for padding.
         """
@@ -131,13 +135,16 @@ class AdaCos(nn.Module):
 
     @torch.no_grad()
     def _adapt(self, cosines: Tensor, targets: Tensor) -> None:
-        """Update the scale from cosines (N, C) and padded targets (N,), without a GPU sync."""
-        real = targets != self.pad  # (N,)
-        hit = cosines.gather(1, targets[:, None])  # (N, 1)
+        """Update the scale from the cosines (N, C) of N targets and C rows, without a GPU sync.
+
+        targets: (N,), the number of each target's row; padding is ignored.
+        """
+        real = targets != self.pad  # (targets,)
+        hit = cosines.gather(1, targets[:, None])  # (targets, 1)
         others = (self.scale * cosines).scatter(1, targets[:, None], -math.inf)
         others = others.masked_fill(~real[:, None], -math.inf)
         # Compute the median by sorting, with padding last, because nanmedian() waits for a GPU.
-        theta = hit.squeeze(1).clamp(-1, 1).acos().masked_fill(~real, math.inf)  # (N,)
+        theta = hit.squeeze(1).clamp(-1, 1).acos().masked_fill(~real, math.inf)  # (targets,)
         sums = others.flatten().logsumexp(0)[None]
         if self.several_devices:
             sums, theta = _of_all_devices(sums), _of_all_devices(theta)

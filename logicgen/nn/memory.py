@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-KeysValues = tuple[Tensor, Tensor]  # each (B, ..., tokens, D)
+KeysValues = tuple[Tensor, Tensor]  # (problems, ..., tokens, features of a head) each
 
 _LEAST_ROOM = 64  # least number of slots to allocate at once
 
@@ -27,18 +27,20 @@ _LEAST_ROOM = 64  # least number of slots to allocate at once
 class Memory:
     """The keys and values of each layer, for problems and for the tokens of answers.
 
-    Keys and values have one or two dimensions between B and tokens: heads, or streams and heads.
+    Keys and values have one or two dimensions between problems and tokens: heads, or streams and
+    heads.
     """
 
-    mask: Tensor  # (B, 1, 1, S), True where a problem has a token
+    mask: Tensor  # (problems, 1, 1, tokens), True where a problem has a token
     problems: list[KeysValues]
     answers: list[KeysValues] = field(default_factory=list)  # may have unused slots at the end
-    length: int = 0  # tokens of each answer
-    slots: int = 0  # number of slots that hold a token
-    # bool (B, K, slots), True at the slots of a hypothesis' own tokens; None: all are True
+    length: int = 0  # number of tokens of each answer
+    slots: int = 0  # number of slots in use for each problem
+    # bool (problems, hypotheses, slots), True at the slots of a hypothesis' own tokens; None: all
+    # are True
     sees: Tensor | None = None
     depth: Tensor | None = None  # (slots,), the position of each slot's token; set with `sees`
-    positions: Tensor | None = None  # (B, positions), randomized positions of answer tokens
+    positions: Tensor | None = None  # (problems, positions), randomized positions of answer tokens
 
     @property
     def under_way(self) -> int:
@@ -57,9 +59,11 @@ class Memory:
         self.length += tokens
 
     def remember(self, layers: list[KeysValues], layer: int, new: KeysValues) -> KeysValues:
-        """Add keys and values (R, ..., tokens, D) of a layer.
+        """Add new keys and values of a layer; return all of its keys and values.
 
-        Returns all keys and values of the layer, (B, ..., slots, D).
+        new: (hypotheses of all problems, ..., tokens, features of a head) each.
+
+        The shape of the results is (problems, ..., slots, features of a head).
         """
         if layer == len(layers):
             layers.append(new)
@@ -73,13 +77,19 @@ class Memory:
         return keys[..., : self.slots, :], values[..., : self.slots, :]
 
     def _written(self, past: Tensor, first: int, new: Tensor) -> Tensor:
-        """Return `past` with `new` (R, ..., 1, D) from slot `first` on, enlarged if necessary."""
+        """Write `new` into `past` from slot `first` on.
+
+        new: (hypotheses of all problems, ..., 1, features of a head).
+
+        Returns `past`, or an enlarged copy if it has too few slots.
+        """
         if self.slots > past.shape[-2]:
             room = max(_LEAST_ROOM, 2 * self.slots)
             larger = past.new_empty(*past.shape[:-2], room, past.shape[-1])
             larger[..., :first, :] = past[..., :first, :]
             past = larger
-        # Move the hypotheses of a problem to the dimension of tokens: (B, ..., K, D).
+        # Move the hypotheses of a problem to the dimension of tokens:
+        # (problems, ..., hypotheses, features of a head).
         side_by_side = torch.unflatten(new[..., 0, :], 0, (len(past), -1)).movedim(1, -2)
         past[..., first : self.slots, :] = side_by_side
         return past

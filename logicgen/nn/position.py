@@ -30,7 +30,7 @@ from torch import Tensor, nn
 
 from logicgen.extras import load_plugin, plugins
 
-# Cosines and sines of the angles, each (T, 1, D / 2) for T tokens and D features of a head
+# The rotation of T tokens: cosines and sines of angles, (T, 1, D / 2) each; D features of a head
 Rotation = tuple[Tensor, Tensor]
 
 
@@ -61,8 +61,10 @@ def random_positions(lengths: Tensor, among: int, draw: bool) -> Tensor:
 
     lengths: the number of tokens of each sequence, (B,), at least 1.
     draw: whether to draw positions with torch's global generator, as in training. Otherwise they
-        are equally spaced around the middle. After the end of the sequence, positions increase by
-        one up to the last position.
+        are equally spaced around the middle.
+
+    The result has more entries than a sequence has tokens. After the last token, they increase by
+    one up to `among` - 1.
     """
     place = torch.arange(among, device=lengths.device)
     count = lengths[:, None]
@@ -83,7 +85,7 @@ def random_positions(lengths: Tensor, among: int, draw: bool) -> Tensor:
 
 
 def rotations(start: int, length: int, width: int, device: torch.device) -> Rotation:
-    """Return the rotation at each position for heads of this (even) width, for all layers."""
+    """Return the rotation at each position, for heads of an even width. All layers share it."""
     angles = _angles(start, length, width, device)[:, None]  # (length, 1, width / 2)
     return angles.cos(), angles.sin()
 
@@ -160,14 +162,14 @@ class RelativeBias(nn.Module):
         """Return the bias of queries at `start..` and keys at `0..`, (1, H, queries, keys)."""
         device = self.bias.device
         positions = torch.arange(start, start + queries, device=device)
-        ahead = torch.arange(keys, device=device) - positions[:, None]  # (T, S)
-        bucket = torch.bucketize(ahead.abs(), self.beginnings, right=True)  # (T, S)
+        ahead = torch.arange(keys, device=device) - positions[:, None]  # (queries, keys)
+        bucket = torch.bucketize(ahead.abs(), self.beginnings, right=True)  # (queries, keys)
         if not self.causal:
             bucket = bucket + (ahead > 0) * self.buckets
-        bias = F.embedding(bucket, self.bias * self.gain)  # (T, S, H)
+        bias = F.embedding(bucket, self.bias * self.gain)  # (queries, keys, heads)
         if self.causal:
             bias = bias.masked_fill((ahead > 0)[..., None], -math.inf)
-        return bias.permute(2, 0, 1)[None].contiguous()  # (1, H, T, S)
+        return bias.permute(2, 0, 1)[None].contiguous()  # (1, heads, queries, keys)
 
 
 SCHEMES = ("sinusoidal", "randomized", "tree", "tree-relative", "rotary", "none")
@@ -197,13 +199,12 @@ class TreePositions(nn.Module):
     Source: Shiv and Quirk, "Novel positional encodings to enable tree-based Transformers" (NeurIPS
     2019). Each level has two columns, beginning with the parent's level: (1, 0) for a first or only
     operand, (0, 1) for a second operand, zeros above the root. Level l has the weight decay**l,
-    with a learned decay. Wide vectors hold the path several times, with different decays. The root,
-    padding and tokens after the tree have the zero vector.
+    with a learned decay. The root, padding and tokens after the tree have the zero vector.
 
-    There are width / 2 levels. From width 256 on there are width / 128 decays with at least
-    `LEVELS` levels each. A deeper token keeps only its nearest ancestors, so in long chains of
-    unary operators two tokens may have the same vector. In up to `levels` + 1 tokens this cannot
-    happen.
+    A vector of less than 256 columns holds the path once, with width / 2 levels. A wider vector
+    holds it width / 128 times, with different decays and at least `LEVELS` levels. A deeper token
+    keeps only its nearest ancestors, so in long chains of unary operators two tokens may have the
+    same vector. In problems of up to `levels` + 1 tokens this cannot happen.
     """
 
     def __init__(self, width: int) -> None:
@@ -215,14 +216,18 @@ class TreePositions(nn.Module):
         self.decay = nn.Parameter(torch.linspace(0.95, 0.7, decays).atanh())
 
     def forward(self, arities: Tensor) -> Tensor:
-        """Return vectors (B, S, width) for the arities (B, S) of tokens in prefix notation."""
+        """Return vectors (B, S, width) for B problems of S tokens in prefix notation.
+
+        arities: (B, S), the number of operands of each token.
+        """
         decay = self.decay.tanh()[:, None]  # (decays, 1)
         level = torch.arange(2 * self.levels, device=arities.device) // 2
         # An infinite path has the squared norm width / 2, as sinusoidal positions have.
         weight = decay**level * ((1 - decay**2) * self.width / 2).sqrt()  # (decays, 2 * levels)
         paths = tree_paths(arities, self.levels).to(weight)
-        vectors = (paths[..., None, :] * weight).flatten(-2)  # (B, S, decays * 2 * levels)
-        return F.pad(vectors, (0, self.width - vectors.shape[-1]))  # (B, S, width)
+        # (problems, tokens, decays * 2 * levels)
+        vectors = (paths[..., None, :] * weight).flatten(-2)
+        return F.pad(vectors, (0, self.width - vectors.shape[-1]))  # (problems, tokens, width)
 
 
 class TreeRelativeBias(nn.Module):
@@ -241,7 +246,7 @@ class TreeRelativeBias(nn.Module):
     All layers share the bias. `RelativeBias` explains `gain`.
     """
 
-    exact = 3  # number of levels of the tree with a number of their own
+    exact = 3  # each path of up to this number of levels has a relation of its own
 
     def __init__(self, width: int, heads: int, *, gain: float = 16.0) -> None:
         super().__init__()
@@ -249,7 +254,10 @@ class TreeRelativeBias(nn.Module):
         self.bias = nn.Parameter(torch.randn(tree_relations(self.exact), heads) * width**-0.5)
 
     def forward(self, arities: Tensor) -> Tensor:
-        """Return the bias (B, H, S, S) of the tokens (B, S) of these arities, query before key."""
+        """Return the bias (B, H, S, S) of each head for each query token and key token.
+
+        arities: (B, S), the number of operands of each token.
+        """
         bias = F.embedding(tree_relation(arities, self.exact), self.bias * self.gain)
         return bias.permute(0, 3, 1, 2)
 
@@ -268,17 +276,20 @@ def tree_relation(arities: Tensor, exact: int) -> Tensor:
 
     arities: (B, S), the arities 0, 1 or 2 of tokens in prefix notation; 0 after the tree.
     """
-    below, second = _subtrees(arities)  # (B, ancestor, token)
-    depth = below.sum(1)  # (B, S)
-    level = depth[:, None, :] - depth[:, :, None] - 1  # (B, ancestor, token), 0 for the parent
+    below, second = _subtrees(arities)  # (problems, ancestor, token)
+    depth = below.sum(1)  # (problems, tokens)
+    # (problems, ancestor, token): the number of levels between a token and its ancestor
+    level = depth[:, None, :] - depth[:, :, None] - 1
     # Paths of l + 1 levels are numbered from 2^(l + 1) - 2 on. All longer paths share a number.
     longer = 2 ** (exact + 1) - 2
     way = torch.full_like(level, longer)
-    turns = torch.zeros_like(depth)  # the path to each token from l levels above it, as bits
+    # Bit l of each token: whether it is in the second operand of its ancestor l levels above its
+    # parent. These bits number the paths to the token.
+    turns = torch.zeros_like(depth)
     for above in range(exact):
         turns = turns + (second & below & (level == above)).any(1) * 2**above
         way = torch.where(level == above, 2 ** (above + 1) - 2 + turns[:, None, :], way)
-    parent = (below & (level == 0)).float()  # (B, parent, token)
+    parent = (below & (level == 0)).float()  # (problems, parent, token)
     sibling = parent.transpose(1, 2) @ parent > 0
     position = torch.arange(arities.shape[1], device=arities.device)
     after = (position > position[:, None]).expand_as(below)  # whether the key comes after the query
@@ -295,30 +306,33 @@ def tree_paths(arities: Tensor, levels: int) -> Tensor:
 
     arities: (B, S), the arities 0, 1 or 2 of tokens in prefix notation; 0 after the tree.
     """
-    below, second = _subtrees(arities)  # (B, ancestor, token)
-    depth = below.sum(1)  # (B, S)
-    level = depth[:, None, :] - depth[:, :, None] - 1  # (B, ancestor, token), 0 for the parent
+    below, second = _subtrees(arities)  # (problems, ancestor, token)
+    depth = below.sum(1)  # (problems, tokens)
+    # (problems, ancestor, token): the number of levels between a token and its ancestor
+    level = depth[:, None, :] - depth[:, :, None] - 1
     column = torch.where(below & (level < levels), 2 * level + second, 2 * levels)
     size = *arities.shape, 2 * levels + 1
     paths = torch.zeros(size, dtype=torch.bool, device=arities.device)
-    return paths.scatter_(2, column.transpose(1, 2), True)[..., :-1]  # (B, S, 2 * levels)
+    # (problems, tokens, 2 * levels)
+    return paths.scatter_(2, column.transpose(1, 2), True)[..., :-1]
 
 
 def _subtrees(arities: Tensor) -> tuple[Tensor, Tensor]:
-    """Return which tokens are in each token's subtree, and which come with the second operand.
+    """Return which tokens are in each token's subtree, and which are in its second operand.
 
-    Both results are bool (B, ancestor, token). The first is True if the token is below the
-    ancestor. The second is True if it is also in the ancestor's second operand; elsewhere it has no
-    meaning.
+    Both results are bool (B, ancestor, token). The first result is True if the token is below the
+    ancestor. For these tokens, the second result is True in the ancestor's second operand. For
+    other tokens it has no meaning.
     """
     length = arities.shape[1]
     position = torch.arange(length, device=arities.device)
     # The number of operands that are missing before each token. The token's subtree ends at the
     # first later token before which fewer operands are missing.
-    missing = (arities - 1).cumsum(1) - (arities - 1)  # (B, S)
+    missing = (arities - 1).cumsum(1) - (arities - 1)  # (problems, tokens)
     fewer = (missing[:, None, :] < missing[:, :, None]) & (position > position[:, None])
-    end = torch.where(fewer, position, length).amin(dim=2)  # (B, S), exclusive
-    below = (position > position[:, None]) & (position < end[..., None])  # (B, ancestor, token)
+    # (problems, tokens): the place after each token's subtree
+    end = torch.where(fewer, position, length).amin(dim=2)
+    below = (position > position[:, None]) & (position < end[..., None])
     # The first operand directly follows its operator, and the second operand follows the first.
-    second = position >= F.pad(end[:, 1:], (0, 1), value=length)[..., None]  # (B, ancestor, token)
+    second = position >= F.pad(end[:, 1:], (0, 1), value=length)[..., None]
     return below, second

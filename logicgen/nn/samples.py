@@ -72,16 +72,20 @@ class Draws:
             for ids in ([i for i in row if i != self.pad] for row in problems.tolist())
         ]
         numbers = np.array(each, dtype=np.float32).reshape(len(problems), max_length + 1)
-        self.numbers = torch.from_numpy(numbers).to(problems.device).double()  # (B, T), below 1
+        # (problems, tokens), from 0 to below 1
+        self.numbers = torch.from_numpy(numbers).to(problems.device).double()
         self.scores = self.numbers.new_zeros(len(problems), 1)
         self.answers = problems.new_full((len(problems), 1, max_length + 1), self.pad)
         self.done = torch.zeros(len(problems), dtype=torch.bool, device=problems.device)  # (B,)
         self.length = 0
 
     def choose(self, log_probabilities: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the prefixes to continue and their next tokens, (B, 1) each, from (B, 1, V)."""
+        """Return the number of each problem's prefix, which is 0, and its next token, (B, 1) each.
+
+        log_probabilities: (B, 1, V).
+        """
         scores, number = log_probabilities[:, 0], self.numbers[:, self.length]
-        tokens = pick(scores, self.sampling, number)[:, None]  # (B, 1)
+        tokens = pick(scores, self.sampling, number)[:, None]  # (problems, 1)
         log_p = scores.gather(1, tokens)
         self.scores = self.scores + log_p.masked_fill(self.done[:, None], 0.0)
         tokens = tokens.masked_fill(self.done[:, None], self.pad)
@@ -114,26 +118,31 @@ class DifferentDraws:
             for row in problems.tolist()
         ]
         batch, device = len(problems), problems.device
-        self.tokens = problems.new_empty(batch, 1, 0)  # (B, K, tokens drawn), padded
-        # Each prefix has a log-probability, with and without temperature, and a random number. They
-        # are sorted by random number, largest first. A missing prefix has -inf
-        self.tempered = torch.zeros(batch, 1, dtype=torch.float64, device=device)  # (B, K)
+        self.tokens = problems.new_empty(batch, 1, 0)  # (problems, prefixes, tokens drawn), padded
+        # Each prefix has a log-probability with temperature (`tempered`), one without (`scores`),
+        # and a random number. Prefixes are sorted by random number, largest first. The number of a
+        # missing prefix is -inf. Shapes: (problems, prefixes).
+        self.tempered = torch.zeros(batch, 1, dtype=torch.float64, device=device)
         self.scores = self.tempered.clone()
         self.numbers = self.tempered.clone()
         self.ended = torch.zeros(batch, 1, dtype=torch.bool, device=device)
-        self.done = torch.zeros(batch, dtype=torch.bool, device=device)  # (B,)
+        self.done = torch.zeros(batch, dtype=torch.bool, device=device)  # (problems,)
 
     def choose(self, log_probabilities: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the prefixes to continue and their next tokens, (B, K) each, from (B, K, V)."""
+        """Return the numbers of the prefixes to continue and their next tokens, (B, K) each.
+
+        log_probabilities: (B, K, V), of each next token of each prefix.
+        """
         rows = log_probabilities.shape[-1]
-        going_on = (~self.ended & (self.numbers > -math.inf))[..., None]  # (B, K, 1)
+        going_on = (~self.ended & (self.numbers > -math.inf))[..., None]  # (problems, prefixes, 1)
         tempered = truncated(log_probabilities, self.sampling) + self.tempered[..., None]
-        tempered = tempered.masked_fill(~going_on, -math.inf)  # (B, K, V)
+        tempered = tempered.masked_fill(~going_on, -math.inf)  # (problems, prefixes, tokens)
         noise = self._noise(rows)[:, : tempered.shape[1]]
         numbers = given_largest(tempered + noise, self.numbers[..., None])
         # An answer that has ended stays as it is: column V is its only candidate.
         stay = self.numbers.masked_fill(~self.ended, -math.inf)[..., None]
-        candidates = torch.cat([numbers, stay], dim=-1).flatten(1)  # (B, K (V + 1))
+        # (problems, prefixes * (tokens + 1))
+        candidates = torch.cat([numbers, stay], dim=-1).flatten(1)
         self.numbers, place = candidates.topk(min(self.sampling.answers, candidates.shape[1]))
         parents, tokens = place // (rows + 1), place % (rows + 1)
         stayed = tokens == rows
@@ -211,7 +220,7 @@ def given_largest(numbers: Tensor, largest: Tensor) -> Tensor:
     numbers = torch.where(there, numbers, 0.0)
     top = torch.where(top > -math.inf, top, 0.0)
     largest = torch.where(largest > -math.inf, largest, 0.0)
-    gap = numbers - top  # at most 0, unless the number is missing
+    gap = numbers - top  # at most 0, except where a number was -inf
     v = largest - numbers + torch.log(-torch.expm1(gap.clamp(max=0.0)))
     moved = largest - v.clamp(min=0.0) - torch.log1p(torch.exp(-v.abs()))
     return torch.where(there, moved, -math.inf)
@@ -224,10 +233,13 @@ def pick(log_probabilities: Tensor, sampling: Sampling, numbers: Tensor) -> Tens
     """
     mass, order = _kept(log_probabilities, sampling)
     mass = mass.cumsum(dim=-1)
-    drawn = torch.searchsorted(mass, numbers[:, None] * mass[:, -1:], right=True)  # (B, 1)
+    drawn = torch.searchsorted(mass, numbers[:, None] * mass[:, -1:], right=True)  # (problems, 1)
     return order.gather(1, drawn)[:, 0]
 
 
 def rows_of(tensor: Tensor, rows: Tensor) -> Tensor:
-    """Return `tensor[b, rows[b, k]]`: (B, N, T) and (B, K) to (B, K, T)."""
+    """Select K rows for each of B problems: (B, N, T) and (B, K) to (B, K, T).
+
+    Row k of problem b in the result is `tensor[b, rows[b, k]]`.
+    """
     return tensor.gather(1, rows[..., None].expand(-1, -1, tensor.shape[2]))

@@ -30,7 +30,7 @@ from logicgen.nn.memory import KeysValues
 
 @dataclass(frozen=True)
 class Streams:
-    """The symbol of each stream: ids (B, N), -1 where there is no stream."""
+    """The symbols of up to N streams for each of B problems: ids (B, N), -1 for no stream."""
 
     ids: Tensor
 
@@ -43,9 +43,9 @@ class Streams:
         reserved: the number of additional streams, for symbols that do not occur, lowest ids first.
         """
         nowhere = most + reserved  # an extra column, which is removed afterwards
-        occurs = problems >= fixed  # (B, S)
-        equal = problems[:, :, None] == problems[:, None, :]  # (B, S, S)
-        first = occurs & ~equal.tril(-1).any(dim=2)  # (B, S)
+        occurs = problems >= fixed  # (problems, tokens)
+        equal = problems[:, :, None] == problems[:, None, :]  # (problems, tokens, tokens)
+        first = occurs & ~equal.tril(-1).any(dim=2)  # (problems, tokens)
         ids = problems.new_full((len(problems), nowhere + 1), -1)
         ids.scatter_(1, torch.where(first, first.cumsum(1) - 1, nowhere), problems)
         if reserved:
@@ -62,7 +62,7 @@ class Streams:
         return Streams(self.ids[rows])
 
     def shares(self) -> Tensor:
-        """Return the weight of each stream in their mean, (B, N)."""
+        """Return the weight (B, N) of each stream in the mean of its problem's streams."""
         there = self.ids >= 0
         # A problem without symbols has one stream, which belongs to no symbol.
         there = torch.cat([there[:, :1] | ~there.any(dim=1, keepdim=True), there[:, 1:]], dim=1)
@@ -74,7 +74,7 @@ class Streams:
 
     def fusing(self, tokens: Tensor) -> Tensor:
         """Return the weight of each stream in the fused view of (B, T) ids: (B, T, N)."""
-        owned = self.owned(tokens).transpose(1, 2)  # (B, T, N)
+        owned = self.owned(tokens).transpose(1, 2)  # (problems, tokens, streams)
         return torch.where(owned.any(dim=2, keepdim=True), owned, self.shares()[:, None, :])
 
 
@@ -109,15 +109,18 @@ class PaddedStreams:
         return vectors if vectors is None or vectors.dim() == 2 else vectors[:, None]
 
     def pack(self, rows: Tensor) -> Tensor:
-        """Return the row numbers of the tokens to compute; here, all row numbers (R, N, T)."""
+        """Return the row numbers (R, N, T) unchanged. `PackedStreams` removes padding here."""
         return rows
 
     def pad(self, x: Tensor) -> Tensor:
-        """Return features of all tokens and padding, (R, N, T, width), from packed features."""
+        """Return the features (R, N, T, width) unchanged. `PackedStreams` adds padding here."""
         return x
 
     def each(self, function: Callable[..., Tensor], x: Tensor, *others: Tensor) -> Tensor:
-        """Apply a function in chunks of streams, dimension 1 of all tensors."""
+        """Apply a function to one chunk of streams at a time; join the results.
+
+        Streams are dimension 1 of all tensors.
+        """
         if self.chunk is None or x.shape[1] <= self.chunk:
             return function(x, *others)
         chunks = zip(*(torch.split(part, self.chunk, 1) for part in (x, *others)), strict=True)
@@ -135,20 +138,23 @@ class PaddedStreams:
     def keys_values(
         self, make: Callable[..., KeysValues], x: Tensor, of_view: bool, crossing: bool = False
     ) -> KeysValues:
-        """Return the keys and values that `make` computes.
+        """Return the keys and values that `make` computes from features and a rotation.
 
         of_view: whether x is the fused view. Otherwise x has the features of all streams.
         crossing: whether the tokens of answers will attend to these keys and values.
         """
         rotation = self.at.problem_rotation if crossing else self.at.rotation
         if of_view:
-            return make(x, rotation)  # (R, H, T, D) each
+            return make(x, rotation)  # (sequences, heads, tokens, features of a head) each
         keys, values = make(x.flatten(0, 1), rotation)
         sizes = x.shape[:2]
         return torch.unflatten(keys, 0, sizes), torch.unflatten(values, 0, sizes)
 
     def problem_mask(self, mask: Tensor, of_view: bool) -> Tensor:
-        """Return the mask of problem tokens for cross-attention, from a mask (B, 1, 1, S)."""
+        """Return the mask of problem tokens (B, 1, 1, S) unchanged.
+
+        `PackedStreams` repeats it for each stream here.
+        """
         return mask
 
     def attend(
@@ -178,7 +184,8 @@ class PaddedStreams:
             return torch.unflatten(y, 0, x.shape[:2])
         batch, streams = keys.shape[:2]
         # Order the rows by problem, then stream, then hypothesis.
-        y = torch.unflatten(x, 0, (batch, -1)).transpose(1, 2).flatten(0, 2)  # (B N K, T, width)
+        # (problems * streams * hypotheses, tokens, width)
+        y = torch.unflatten(x, 0, (batch, -1)).transpose(1, 2).flatten(0, 2)
         if mask is not None and len(mask) > 1:  # each problem has its own mask
             mask = mask.repeat_interleave(streams, dim=0)
         y = attention(y, (keys.flatten(0, 1), values.flatten(0, 1)), rotation, mask)
@@ -187,10 +194,11 @@ class PaddedStreams:
 
 @dataclass(frozen=True)
 class PackedStreams:
-    """The P tokens (without padding) of all streams of a batch, by problem, stream and place.
+    """The P tokens of all streams of a batch, without padding.
 
-    In batches of logic, P is a third to a half of B x N x T. The methods are the methods of
-    `PaddedStreams`, for packed tokens (P, width).
+    They are sorted by problem, stream and place. P is usually a third to a half of B x N x T, the
+    number with padding. The methods are the methods of `PaddedStreams`, for packed features
+    (P, width).
 
     Attributes:
         problem: (C,), the problem of each of the C streams in the batch.
@@ -213,14 +221,14 @@ class PackedStreams:
 
     @staticmethod
     def of(ids: Tensor, there: Tensor, streams: Streams, at: Positions) -> PackedStreams:
-        """Return the packing of ids (B, T). `there` (B, T) is True for tokens."""
+        """Return the packed tokens of ids (B, T). `there` (B, T) is False for padding."""
         batch, length = ids.shape
-        exist = streams.shares() > 0  # (B, N)
+        exist = streams.shares() > 0  # (problems, streams)
         size = batch, exist.shape[1] * length
-        tokens = exist[:, :, None] & there[:, None, :]  # (B, N, T)
+        tokens = exist[:, :, None] & there[:, None, :]  # (problems, streams, tokens)
         places = tokens.flatten().nonzero()[:, 0]
-        problem = exist.nonzero()[:, 0]  # (C,), the problem of each stream
-        number = exist.flatten().cumsum(0) - 1  # the number of each stream, below C
+        problem = exist.nonzero()[:, 0]  # (streams of all problems,), the problem of each stream
+        number = exist.flatten().cumsum(0) - 1  # numbers of streams, counted through all problems
         beside = Packing.of(places, size)
         stream, time = places // length, places % length
         own = Packing.of(number[stream] * length + time, (len(problem), length))

@@ -37,14 +37,15 @@ from logicgen.nn.transformer import Transformer
 
 @dataclass
 class StreamMemory(Memory):
-    """A memory of streams with keys and values (B, N, H, tokens, D).
+    """A memory with keys and values (problems, streams, heads, tokens, features of a head).
 
-    For aggregated cross-attention, the problems' keys and values belong to the fused view:
-    (B, H, S, D).
+    For aggregated cross-attention, the problems' keys and values belong to the fused view, and have
+    no dimension of streams.
     """
 
     streams: Streams = field(kw_only=True)
-    fused: list[KeysValues] = field(default_factory=list)  # (B, H, tokens, D), one per layer
+    # For each layer, (problems, heads, tokens, features of a head)
+    fused: list[KeysValues] = field(default_factory=list)
 
     def keep(self, problems: Tensor) -> None:
         super().keep(problems)
@@ -111,7 +112,7 @@ class StreamEncoderLayer(EncoderLayer):
 
 
 class StreamDecoderLayer(DecoderLayer):
-    """A layer like the encoder's, but causal and with cross-attention to the problem."""
+    """A causal `StreamEncoderLayer` with cross-attention to the problem."""
 
     def __init__(
         self, width: int, heads: int, hidden: int, dropout: float, options: StreamOptions
@@ -223,9 +224,10 @@ class SymbolInvariantTransformer(Transformer):
         with torch.autocast(features.device.type, enabled=False):
             features, matrix = features.float(), matrix.float()
             mean = torch.einsum("bn,bntw->btw", streams.shares(), features)
-            fixed = mean @ matrix[: self.fixed].T  # (R, T, F)
-            own = (features @ matrix[self.fixed]).transpose(1, 2)  # (R, T, N)
-        column = torch.where(streams.ids < 0, symbols, streams.ids - self.fixed)  # (R, N)
+            fixed = mean @ matrix[: self.fixed].T  # (answers, tokens, fixed tokens)
+            own = (features @ matrix[self.fixed]).transpose(1, 2)  # (answers, tokens, streams)
+        # (answers, streams)
+        column = torch.where(streams.ids < 0, symbols, streams.ids - self.fixed)
         logits = own.new_full((*own.shape[:2], symbols + 1), -math.inf)
         logits = logits.scatter(2, column[:, None].expand_as(own), own)
         return torch.cat([fixed, logits[..., :symbols]], dim=-1)
@@ -272,6 +274,6 @@ def _of_answers(memory: StreamMemory, answers: Tensor) -> Streams:
 
 
 def _most_symbols(problems: Tensor, fixed: int) -> int:
-    symbols = problems.masked_fill(problems < fixed, -1).sort(dim=1).values  # (B, S)
+    symbols = problems.masked_fill(problems < fixed, -1).sort(dim=1).values  # (problems, tokens)
     new = (symbols[:, 1:] != symbols[:, :-1]) & (symbols[:, 1:] >= 0)
     return int((new.sum(dim=1) + (symbols[:, 0] >= 0)).max())

@@ -17,9 +17,9 @@ rows, but the assignment of rows to tokens has no information.
 
 With `whole` < 1, `lexinvariant-names` assigns names to all tokens only in this share of the
 training sequences. In all other sequences, only a random share of the tokens gets names, and the
-other tokens have trained rows of their own. So the network first learns the language and to
-identify few tokens, before it can identify all. The methods `partial-rows` and
-`partial-names` randomize rows only in training, as dropout does.
+other tokens have trained rows of their own. So the network can learn the language from the other
+tokens, before it learns to identify all tokens. The methods `partial-rows` and `partial-names`
+randomize rows only in training, as dropout does.
 
 Every method may leave out the first `fixed` tokens, such as the operators and markers of formulas.
 These tokens always have trained rows of their own. So only symbols are lexinvariant.
@@ -55,7 +55,7 @@ from logicgen.nn.embedding import Embedding, Interchangeable, Learned
 from logicgen.tokens import NOTHING
 
 _SCORES_AT_A_TIME = 2**24  # logits to compute at a time; 64 MiB of float32
-_ROWS_OF_THEIR_OWN = 2**21  # most numbers to draw for separate rows of all sequences
+_ROWS_OF_THEIR_OWN = 2**21  # if separate rows have more numbers in all, sequences share rows
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,8 @@ class Rows:
     """The embedding rows of one forward pass."""
 
     matrix: Tensor  # (V, width), or (B, V, width) if each sequence has its own rows
-    # int64 (B, V), the row number of each token in each sequence, all different. Without it token v
-    # has row v
+    # int64 (B, V), the row number of each token in each sequence, all different. None: token v has
+    # row v
     of: Tensor | None = None
 
     def some(self, numbers: Tensor) -> Rows:
@@ -147,7 +147,7 @@ METHODS = "learned", "lexinvariant", "lexinvariant-names", "partial-rows", "part
 class TokenRows(nn.Module):
     """The embedding of a language model, which makes rows (of norm about 1) for `tokens` tokens.
 
-    share: probability p of partial methods.
+    share: the probability with which `partial-rows` and `partial-names` choose each token.
     whole: share of the training sequences in which `lexinvariant-names` gives names to all tokens.
         In the other sequences each token gets a name with a probability that is drawn uniformly
         from 0 to 1 for the sequence.
@@ -197,6 +197,12 @@ class TokenRows(nn.Module):
                 normalize_rows=False,
             )
 
+    def trained_matrix(self) -> Tensor:
+        """Return all trained rows that predictions use, (V, width), fixed tokens first."""
+        assert self.trained is not None
+        rows = Rows(self.trained.matrix(self.tokens))
+        return (rows if self.first is None else rows.after(self.first.fixed)).matrix
+
     @property
     def random(self) -> bool:
         """Return whether predictions depend on random rows."""
@@ -208,14 +214,19 @@ class TokenRows(nn.Module):
         """Return rows for this number of sequences.
 
         generator: a CPU generator for random rows; torch's global generator if not given.
-        tokens: the number of tokens; V if not given. If rows are trained, LogicgenError is raised
-            for any other number.
+        tokens: the number of tokens; as in the constructor if not given. If rows are trained,
+            LogicgenError is raised for any other number.
         """
         rows = self._rows(sequences, generator, self._count(tokens))
         return rows if self.first is None else rows.after(self.first.fixed)
 
     def _count(self, tokens: int | None) -> int:
-        """Return the number of tokens after the first `fixed` tokens. Raises LogicgenError."""
+        """Return the number of tokens without the first `fixed` tokens.
+
+        tokens: the number of all tokens. None means the number given to the constructor.
+
+        Raises LogicgenError if rows are trained and `tokens` differs from the constructor's number.
+        """
         count = self.tokens if tokens is None else tokens - self.fixed
         if self.trained is not None and count != self.tokens:
             raise LogicgenError(
@@ -242,7 +253,8 @@ class TokenRows(nn.Module):
             return Rows(trained)
         if self.method == "partial-rows":
             return self._partial(trained, sequences, generator)
-        chosen = torch.rand(sequences, self.tokens, generator=generator) < self.share  # (B, V)
+        # (sequences, tokens)
+        chosen = torch.rand(sequences, self.tokens, generator=generator) < self.share
         return Rows(trained, _shuffled(chosen, generator).to(trained.device, non_blocking=True))
 
     def seeded(self, seeds: Sequence[int], tokens: int | None = None) -> Rows:
@@ -267,7 +279,10 @@ class TokenRows(nn.Module):
         return Rows(matrix, dealt.to(matrix.device, non_blocking=True))
 
     def _partial(self, trained: Tensor, sequences: int, generator: torch.Generator | None) -> Rows:
-        """Return trained rows (V, width), in which random rows replace the chosen rows."""
+        """Return trained rows (V, width), but random rows for randomly chosen tokens.
+
+        Each token is chosen with probability `share`.
+        """
         assert self.drawn is not None
         own, device = self._own(sequences, self.tokens), trained.device
         draws = sequences if own else 1
@@ -286,7 +301,7 @@ class TokenRows(nn.Module):
         return Rows(matrix, of.to(device, non_blocking=True))
 
     def _own(self, sequences: int, tokens: int) -> bool:
-        """Return whether rows are drawn separately for each sequence."""
+        """Return whether random rows are drawn separately for each sequence of the batch."""
         return sequences * tokens * self.width <= _ROWS_OF_THEIR_OWN
 
 
@@ -324,7 +339,9 @@ class SequenceRows(Embedding):
     def matrix(
         self, symbols: int, generator: torch.Generator | None = None, sequences: int | None = None
     ) -> Tensor:
-        """Return all rows; see `Embedding.matrix`. One matrix for all sequences is for inference.
+        """Return the rows of all tokens (see `Embedding.matrix`).
+
+        If `sequences` is None, return rows for inference. Otherwise return rows for training.
 
         Raises LogicgenError for more symbols than trained rows.
         """
@@ -338,7 +355,10 @@ class SequenceRows(Embedding):
 
 
 def _generator(seed: int) -> torch.Generator:
-    """Return a generator seeded with all bits of `seed`: `manual_seed` uses only the lowest 32."""
+    """Return a random generator seeded with all bits of `seed`.
+
+    `manual_seed` alone uses only the lowest 32 bits.
+    """
     high, low = divmod(seed, 1 << 32)
     if high:
         low ^= int(np.random.SeedSequence(high).generate_state(1)[0])
@@ -346,7 +366,10 @@ def _generator(seed: int) -> torch.Generator:
 
 
 def _shuffled(chosen: Tensor, generator: torch.Generator | None) -> Tensor:
-    """Return a permutation for each row of bool (B, V), which moves only the chosen tokens."""
+    """Return a random permutation of V tokens for each of B sequences: int64 (B, V).
+
+    chosen: bool (B, V). A permutation moves only the chosen tokens.
+    """
     number = torch.arange(chosen.shape[1]).expand_as(chosen)
     # Sort the chosen places first, once in order and once in a random order. The permutation maps
     # each place of the first list to the place of equal rank in the second list.

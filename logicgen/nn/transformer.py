@@ -115,7 +115,7 @@ class Transformer(nn.Module):
         x = self.dropout(x)
         for layer in self.encoder:
             x = layer(x, at)
-        x = self.norm_encoder(x)  # (B, S, width)
+        x = self.norm_encoder(x)  # (problems, tokens, width)
         decoder = cast(list[DecoderLayer], self.decoder)
         rotation, packing = at.problem_rotation, at.packing
         keys_values = [layer.keys_values(x, rotation, packing) for layer in decoder]
@@ -141,11 +141,11 @@ class Transformer(nn.Module):
         x = self.norm_decoder(x)
         if self.normalize_features:
             x = F.normalize(x, dim=-1)
-        return at.packing.pad(x) if at.packing is not None else x  # (B, T, width)
+        return at.packing.pad(x) if at.packing is not None else x  # (sequences, tokens, width)
 
     def present(self, problems: Tensor) -> Tensor:
         """Return whether each of (B, S) ids is a token, not padding: bool (B, 1, 1, S)."""
-        present = problems != self.pad  # (B, S)
+        present = problems != self.pad  # (problems, tokens)
         # A softmax over no keys is NaN. So a problem without tokens attends to its first padding.
         present[:, 0] |= ~present.any(dim=1)
         return present[:, None, None, :]
@@ -207,12 +207,13 @@ class Transformer(nn.Module):
             assert memory.positions is not None
             place = torch.arange(start, start + length, device=device)
             place = place.clamp(max=memory.positions.shape[1] - 1)
-            vectors = self._at_random(memory.positions[:, place])  # (B, T, width)
+            vectors = self._at_random(memory.positions[:, place])  # (sequences, tokens, width)
             vectors = vectors.repeat_interleave(len(answers) // len(vectors), dim=0)
         elif self.decoder_bias is not None:
-            bias = self.decoder_bias(start, length, start + length)  # (1, H, T, start + T)
+            bias = self.decoder_bias(start, length, start + length)  # (1, heads, queries, keys)
             if mask is not None:
-                bias = bias[..., memory.depth].masked_fill(~mask, -math.inf)  # (B, H, K, slots)
+                # (problems, heads, hypotheses, slots)
+                bias = bias[..., memory.depth].masked_fill(~mask, -math.inf)
             mask = bias
         rotation, crossing = self._rotations(self.decoder_positions, start, length, device)
         return Positions(vectors, rotation, crossing, mask)
@@ -235,7 +236,10 @@ class Transformer(nn.Module):
             return features.float() @ matrix.float().transpose(-1, -2)
 
     def step(self, matrix: Tensor, tokens: Tensor, memory: Memory) -> Tensor:
-        """Return the logits (R, V) of the tokens after `tokens` (R, 1); add `tokens` to memory."""
+        """Return the logits (R, V) of the next tokens of R hypotheses.
+
+        tokens: (R, 1), the last token of each hypothesis, which is added to the memory.
+        """
         return self.logits(matrix, self.decode(matrix, tokens, memory), memory)[:, 0]
 
     def forward(
@@ -247,7 +251,7 @@ class Transformer(nn.Module):
 
     def _inputs(self, matrix: Tensor, ids: Tensor, at: Positions) -> Tensor:
         if matrix.dim() == 2:
-            x = F.embedding(ids, matrix)  # (B, T, width)
+            x = F.embedding(ids, matrix)  # (sequences, tokens, width)
         else:
             x = matrix.gather(1, ids[..., None].expand(-1, -1, matrix.shape[-1]))
         x = x * self.input_scale

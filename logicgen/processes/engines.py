@@ -35,7 +35,7 @@ def open_pool(
     count: int = 1,
     memory: int | None = None,
 ) -> AnyPool:
-    """Return a pool whose workers run on the current engine. The arguments are those of `Pool`.
+    """Return a pool whose workers run on the current engine. It takes the arguments of `Pool`.
 
     count: largest number of worker processes on this machine. A cluster uses all its CPUs.
     """

@@ -10,9 +10,10 @@ fork that has already run `setup`, on other systems by a new process. If a worke
 item is tried once more. If this attempt kills a worker too, the result is a `Failure`. The time of
 an item starts when a worker begins with it.
 
-A thread of the pool hands items to workers and collects results. Therefore any thread can submit
-items and wait for the futures, and a coroutine can await them with `asyncio.wrap_future`. Workers
-are helpers (`helper.py`), so they also serve a script without a `__main__` guard and a notebook.
+A thread of the pool sends chunks of items to workers and collects results. Therefore any thread can
+submit items and wait for the futures, and a coroutine can await them with `asyncio.wrap_future`.
+Workers do not import the caller's script (`helper.py`). So a pool also works in a notebook, and in
+a script without a `__main__` guard.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ class Pool(Generic[Item, Result]):
         self._thread: threading.Thread | None = None
         self._wake: tuple[int, int] | None = None  # a pipe; a byte in it wakes the pool's thread
         self._idle = True  # whether a new job has to wake the thread
-        self._size = 1  # the number of jobs in a chunk
+        self._size = 1  # the largest number of jobs that are sent to a worker at once
         self._deaths = 0  # number of workers that died in a row without a result
         self._works = False  # whether `setup` has succeeded in any worker
         self._reason = ""  # why the last worker died
@@ -168,9 +169,10 @@ class Pool(Generic[Item, Result]):
     def map(
         self, items: Iterable[Item], seconds: float | None = None, chunk: int = 1
     ) -> Iterator[Result | Failure]:
-        """Yield results in the order of the items. Only a few chunks are computed in advance.
+        """Yield results in the order of the items. Only a few chunks of items are read in advance.
 
-        chunk: the largest number of items in a chunk. If items are slow, chunks are smaller.
+        chunk: the largest number of items in a chunk, which is sent to a worker in one message. If
+            items are slow, chunks are smaller.
         """
         source, running = iter(items), deque[JobBatch]()
         exhausted, room = False, 3 * self._count
@@ -327,8 +329,8 @@ class Pool(Generic[Item, Result]):
     def _fail(self, worker: Worker, error: BaseException) -> None:
         """Handle an exception in a worker.
 
-        If `setup` raised it, all waiting batches fail. If the function raised it, only the batch of
-        the item fails.
+        If `setup` raised the exception, all waiting batches fail. If the function raised it for an
+        item, only the batch of this item fails.
         """
         if not worker.ready:
             self._remove(worker)

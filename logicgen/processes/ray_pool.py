@@ -38,7 +38,7 @@ RETRIES = 5
 # The number of tasks sent to each CPU of the cluster: a running task and a waiting task.
 AHEAD = 2
 
-# SECONDS: the time limit for a connection to the address, and for the answer of Ray there.
+# SECONDS: the time limit for a connection to the address of a cluster, and for an answer of Ray.
 # STARTS: additional seconds in which the process of the health check may start.
 SECONDS, STARTS = 5.0, 15.0
 
@@ -262,11 +262,12 @@ def _run(
 
 @lru_cache(maxsize=1)
 def _function(function: bytes, seconds: float | None) -> Callable[[list[Any]], list[Any]]:
-    """Return a function from the items of a task to their results. It is cached for later tasks.
+    """Return a function that takes a list of items and returns the list of their results.
 
-    If a limit is given, the items are computed in a separate process, which can be killed.
+    The function is cached for later tasks. If a time or memory limit is given, the items are
+    computed in a separate process, which can be killed.
 
-    function: `setup`, its arguments and the memory limit, packed.
+    function: `setup`, its arguments and the memory limit, as the bytes that `packed` returns.
     """
     setup, arguments, memory = unpacked(function)
     if seconds is not None or memory is not None:
@@ -302,8 +303,8 @@ def _other_versions(node: str, theirs: str, mine: str) -> str:
 def _check_answers(address: str) -> None:
     """Raise LogicgenError if no Ray cluster answers at the address `host:port`.
 
-    `ray.init` would wait for minutes. A connection is not enough, because another server may use
-    the port. So Ray's health check runs, in a process that can be killed.
+    If no cluster answers, `ray.init` waits for minutes. A connection is not enough, because another
+    server may use the port. So Ray's health check runs, in a process that can be killed.
     """
     host, _, port = address.rpartition(":")
     if not host or not (port.isascii() and port.isdecimal()):

@@ -29,8 +29,8 @@ from logicgen.processes.helper import die_with, die_with_parent, private_streams
 # The number of bytes after which a chunk of items is full. It limits the memory for long items.
 FULL = 1 << 20
 
-# Seconds after which a worker sends its finished results. If it dies later, few results are lost.
-# The pool reduces the size of chunks until a chunk takes at most this time, so that slow items are
+# Seconds after which a worker sends its finished results. If the worker dies, few results are lost.
+# The pool makes chunks of items smaller until a chunk takes at most this time. So slow items are
 # shared among the workers.
 SOON = 0.05
 
@@ -59,9 +59,10 @@ OUT_OF_MEMORY = Failure("out of memory")
 
 
 def largest(memory: int | None) -> float:
-    """Return the largest size of an item, in bytes, for a worker with this memory limit.
+    """Return the largest permitted size of an item, in bytes, for a worker with a memory limit.
 
-    The worker holds an item at least twice.
+    The size is a quarter of the limit, because the worker stores an item at least twice. Without a
+    limit, it is infinite.
     """
     return math.inf if memory is None else memory // 4
 
@@ -69,9 +70,9 @@ def largest(memory: int | None) -> float:
 class JobBatch(Future[Any]):
     """A future of the results of items that were submitted together. `jobs` holds the items.
 
-    seconds: time limit of each item, from the moment when a worker begins with it.
-    single: whether the batch has one item. Then the future's result is the result of this item,
-        else a list of results.
+    seconds: time limit of each item, from the moment when a worker begins with the item.
+    single: whether the batch has one item, whose result becomes the result of the future. If False,
+        the result of the future is a list of results.
     """
 
     def __init__(self, items: Iterable[bytes], seconds: float | None, single: bool = False) -> None:
@@ -82,7 +83,7 @@ class JobBatch(Future[Any]):
         self.dropped = False  # whether nobody needs the results any more
 
     def begin(self) -> bool:
-        """Return whether the results are still needed. If so, the batch cannot be cancelled."""
+        """Return whether the results are needed. If True, the batch can no longer be cancelled."""
         if not self.begun and not self.dropped:
             self.begun = self.set_running_or_notify_cancel()
             self.dropped = not self.begun
@@ -118,9 +119,9 @@ class _Clock:
     """Memory that the pool shares with a worker, so that the pool can check time limits.
 
     place: the index of the current item in its chunk; -1 if the worker is idle.
-    since: when the worker began with the item, by `time.monotonic`.
-    child: process id of the worker's child, which does the work; 0 without a child. The pool makes
-        it negative before it kills the child.
+    since: the time, by `time.monotonic`, at which the worker began with the item.
+    child: process id of the worker's child, which does the work; 0 without a child. Before the pool
+        kills the child, the pool makes this number negative.
     """
 
     SIZE = 24
@@ -241,10 +242,10 @@ class Worker:
             return self.process.wait()
 
     def restart(self) -> bool:
-        """Kill the child, so that the worker forks a new child. Return False without a child.
+        """Kill the child, so that the worker forks a new child. Return False if it has no child.
 
         The new child begins at once, because the worker has already run `setup`. Results that were
-        not received are lost. `messages` yields an empty message when the new child is ready.
+        not received are lost. When the new child is ready, `messages` yields an empty message.
         """
         child = self.clock.child[0]
         if not self._mark or child <= 0:

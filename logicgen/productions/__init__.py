@@ -1,6 +1,7 @@
 """Grammars of productions: exact probabilities, files, random grammars, cutting, equivalence.
 
-To cut a grammar is to remove a connection between two of its units (`cut.py`).
+A grammar has a layer of units (hidden states) for each word of a sentence. To cut a grammar is to
+remove a connection between two units of neighboring layers (`cut.py`).
 """
 
 from logicgen.productions.compare import (

@@ -1,10 +1,10 @@
 """Comparison of two grammars: equivalence, and the alignment and distance of their units.
 
 A unit is a hidden state of a layer (`grammar.py`). Two grammars are equivalent if all sentences
-have the same probabilities in both. There are P layers. Let E_i be the array of the word
-probabilities of the units of layer i. Let B_i be the array of their choices: the probabilities with
-which they choose units of layer i + 1. These changes of weights keep the probabilities of all
-sentences:
+have the same probabilities in both. There are P layers. Let E_i be the array of the probabilities
+that units of layer i emit words. Let B_i be the array of the probabilities that units of layer i
+choose units of layer i + 1. Each array has a column for each unit of layer i, and B_i' is the
+transpose of B_i. These changes of weights keep the probabilities of all sentences:
 
 - another order of the units of a layer;
 - other weights of a unit that is never active;
@@ -55,8 +55,9 @@ class Distance(NamedTuple):
     The units (hidden states) of both grammars are in the same order.
     """
 
-    # The mean total variation between corresponding distributions, from 0 (equal) to 1. The
-    # distributions of a unit are weighted by the probability that the teacher uses the unit.
+    # The mean total variation distance of corresponding distributions of the two grammars, from 0
+    # (equal) to 1. The distributions of a unit are weighted by the probability that the teacher
+    # uses the unit.
     mean: float
     # The largest difference between two corresponding weights of a unit that the teacher uses
     largest: float
@@ -65,7 +66,7 @@ class Distance(NamedTuple):
 def aligned(student: Grammar, teacher: Grammar, named: Container[int] = ()) -> Grammar:
     """Reorder the units (hidden states) of a student grammar to match the units of its teacher.
 
-    named: numbers, from 0, of layers that keep their order, since the names identify the units.
+    named: numbers, from 0, of layers whose units keep their order, because they already match.
 
     The Hungarian method (SciPy) matches units. It first compares distributions over words. Then
     sweeps over the layers compare all weights of a unit, given the order of the neighboring layers,
@@ -125,7 +126,7 @@ def _pairwise(mine: np.ndarray, yours: np.ndarray, reach: np.ndarray) -> np.ndar
 
 
 def _costs(student: Grammar, teacher: Grammar, layer: int, orders: list[np.ndarray]) -> np.ndarray:
-    """Compare all weights of the units of a layer: (teacher units, student units) distances.
+    """Compare all weights of a layer; return distances of units, (teacher units, student units).
 
     orders: for each layer, the current order of the student's units.
     """
@@ -145,7 +146,7 @@ def _costs(student: Grammar, teacher: Grammar, layer: int, orders: list[np.ndarr
 
 
 def _match(cost: np.ndarray) -> np.ndarray:
-    """Return the column that is matched to each row, with the least total cost."""
+    """Match each row of `cost` to a column, with the least total cost; return the columns."""
     return np.asarray(linear_sum_assignment(cost)[1])
 
 
@@ -203,9 +204,8 @@ def difference(one: Grammar, other: Grammar) -> float:
     """Return the relative difference between the sentence probabilities of two grammars.
 
     It is the Euclidean norm of the differences, divided by the norm of the probabilities of `one`.
-    It is 0 for equivalent grammars. Sentences are not listed. Instead of an array with a column for
-    each beginning of a sentence, a square array with the same products of rows is used. Raises
-    LogicgenError if words or lengths differ.
+    It is 0 for equivalent grammars. The norms are computed layer by layer (see `_read`), without a
+    list of all sentences. Raises LogicgenError if words or lengths differ.
     """
     check_comparable(one, other)
     one, other = _with_one_end(one), _with_one_end(other)
@@ -288,21 +288,21 @@ def _with_one_end(grammar: Grammar) -> Grammar:
 
 
 def _read(weights: np.ndarray, said: np.ndarray) -> np.ndarray:
-    """Extend each of N beginnings of sentences by each word; return the weights of units.
+    """Extend each of N beginnings of sentences by each word; return the new weights of units.
 
-    weights: (units, N) weight of a beginning that leads to a unit.
+    weights: (units, N) the probability of each beginning together with the unit that follows it.
     said: (words, units) p(word | unit).
 
-    The result, with a column for each beginning and word, is reduced to at most as many columns as
-    units. The reduced array has the same products of rows. Norms and ranks depend only on these
-    products.
+    The new weights have a row for each unit, and a column for each beginning and word. A QR
+    decomposition reduces them to at most as many columns as units. It keeps the inner products of
+    rows, which determine norms and ranks.
     """
     each = (said.T[:, :, None] * weights[:, None]).reshape(len(weights), -1)  # (units, words * N)
     return np.asarray(np.linalg.qr(each.T, mode="r")).T
 
 
 def _rank(weights: np.ndarray) -> int:
-    """Return the rank of an array; rows are normalized first, since their sizes may differ much."""
+    """Return the rank of an array. Rows are normalized first, since their norms may differ much."""
     norms = np.linalg.norm(weights, axis=1, keepdims=True)
     values = np.linalg.svd(weights / np.where(norms > 0, norms, 1), compute_uv=False)
     return int((values > TOLERANCE * values.max(initial=0)).sum())

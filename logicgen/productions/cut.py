@@ -1,6 +1,7 @@
 """Removal of one connection from a grammar.
 
-A connection leads from a unit of a layer to a unit of the next layer, which it may choose.
+A unit is a hidden state. It emits a word and chooses a unit of the next layer. A connection is a
+pair of a unit and a unit of the next layer that it chooses with positive probability.
 """
 
 from __future__ import annotations
@@ -44,11 +45,12 @@ def cut(grammar: Grammar, above: str, below: str) -> Grammar:
         p'(s) = p(s) (1 - P(connection | s)) / (1 - P(connection))
 
     Sentences that need the connection get probability 0. Sentences that never use the connection
-    keep their relative probabilities. To normalize only the distribution of the unit `above` would
-    change them. So weight pushing normalizes all weights: it multiplies each weight by the
-    remaining weight of the paths after it (Mohri, Weighted Automata Algorithms, 2009).
+    keep their relative probabilities. It would be wrong to normalize only the weights of the unit
+    `above`, because this would change these relative probabilities. Instead, the weights of all
+    units are normalized by weight pushing (Mohri, Weighted Automata Algorithms, 2009). This method
+    multiplies each weight by the total weight of the remaining paths from the chosen unit.
 
-    above, below: names of units. If layers share names, `2:name` is a unit of layer 2.
+    above, below: names of units. If several layers have a unit `name`, write `2:name` for layer 2.
 
     Raises LogicgenError if a unit is unknown, if the connection does not exist, or if every
     sentence needs the connection. The weights of a trained model are never 0: apply `pruned` first.
@@ -57,7 +59,7 @@ def cut(grammar: Grammar, above: str, below: str) -> Grammar:
     left = [array.copy() for array in grammar.below]
     left[layer][chosen, chooser] = 0.0
     # For each layer, the total weight of the remaining paths from each unit to the last layer. The
-    # words need no attention, since the word probabilities of each unit sum to 1.
+    # words do not matter here, since the word probabilities of each unit sum to 1.
     remaining = [np.ones(len(grammar.units[-1]))]
     for array in reversed(left):
         remaining.append(remaining[-1] @ array)
@@ -103,7 +105,10 @@ def find_connection(grammar: Grammar, above: str, below: str) -> tuple[int, int,
 
 
 def _find(grammar: Grammar, name: str) -> list[tuple[int, int]]:
-    """Return the layer and the number in it, from 0, of each unit called `name`."""
+    """Return the number of the layer, and the number in this layer, of each unit called `name`.
+
+    Both numbers are counted from 0. If `name` is `2:x`, only units `x` of layer 2 are found.
+    """
     before, colon, after = name.partition(":")
     exact = colon and before.isdecimal()
     places = [

@@ -2,18 +2,18 @@
 
 A unit is a hidden state. A sentence has P words, and the grammar has P layers of units, one layer
 for each position of a word. The first unit is drawn from the distribution `start`. An active unit
-emits one word, drawn from its distribution over words (pi_T in the source). Then it chooses a unit
-of the layer below, drawn from its distribution over units (pi_Z). The chosen unit emits the next
-word. So exactly one unit of every layer is active. The active units are a path. The probability of
-a sentence is the sum over all paths, as in a hidden Markov model with different states at each
-position.
+emits one word, drawn from its distribution over words. Then it chooses a unit of the next layer,
+drawn from its distribution over these units. The next layer is also called the layer below. The
+chosen unit emits the next word. So exactly one unit of every layer is active. The active units are
+a path. The probability of a sentence is the sum over all paths, as in a hidden Markov model with
+different states at each position.
 
 If `<end>` is a word, sentences may be shorter. A sentence ends before the first `<end>`; the words
 of later layers do not count. The ids of a shorter sentence are padded with `<end>`.
 
-Source: Vigoda, Rochais, "Inductive Transformers" (2023), section 2. The distributions are the
-weights of equations 4 and 5. The paper has no distribution over the units of the first layer. Here
-a root chooses a unit of the first layer, by default uniformly.
+Source: Vigoda, Rochais, "Inductive Transformers" (2023), section 2. The paper calls the
+distributions over units pi_Z (equation 4), and the distributions over words pi_T (equation 5). The
+distribution `start` is not in the paper.
 
 In shapes of arrays, P is the number of layers, and Z the number of units of a layer, which may
 differ by layer. T is the number of different words, and N the number of sentences. L is the number
@@ -76,11 +76,10 @@ class Grammar:
     # P tuples: the names of the units of each layer. Names in a layer are different.
     units: tuple[tuple[str, ...], ...]
     start: np.ndarray  # (Z,) probabilities of the units of the first layer.
-    # P arrays (T, Z): the probability that each unit emits each word. In equation 5 of the source,
-    # it is called pi_T or W_{t,x}.
+    # P arrays (T, Z): the probability that each unit emits each word
     tokens: tuple[np.ndarray, ...]
     # P - 1 arrays (Z of the next layer, Z): the probability that each unit chooses each unit of the
-    # next layer. In equation 4 of the source, it is called pi_Z or W_{v,y}.
+    # next layer
     below: tuple[np.ndarray, ...]
     where: str = field(default="grammar", repr=False)  # how error messages name the grammar
 
@@ -124,8 +123,8 @@ class Grammar:
         """Check distributions, one in each column; return them as a copy, normalized.
 
         places: the name of each column, for messages.
-        reached: for each column, whether its unit is ever active; the column may be all zeros if it
-        is not.
+        reached: for each column, whether its unit is ever active. If it is never active, the column
+            may be all zeros.
         """
         array = np.array(given, dtype=np.float64)
         if array.shape != shape:
@@ -207,11 +206,11 @@ class Grammar:
         return " ".join("_" if number == NOTHING else self.words[number] for number in said)
 
     def _padded(self, sentences: np.ndarray) -> np.ndarray:
-        """Pad N sentences with word ids (N, L) to P words with `NOTHING`; return (N, P) ids.
+        """Pad N sentences, (N, L) word ids, with `NOTHING` to P words each; return (N, P) ids.
 
-        `NOTHING` also replaces all ids after an `<end>`. If a known word follows a `NOTHING`, the
-        word there cannot be `<end>`, so its id becomes `_WORD`. Raises LogicgenError if there are
-        too many ids, or if an id belongs to no word.
+        `NOTHING` also replaces all ids after an `<end>`. If a known word follows a `NOTHING`, this
+        `NOTHING` cannot mean `<end>`, so it becomes `_WORD`. Raises LogicgenError if there are too
+        many ids, or if an id belongs to no word.
         """
         sentences = np.asarray(sentences, dtype=np.int64)
         if sentences.ndim != 2 or sentences.shape[1] > self.positions:
@@ -237,8 +236,8 @@ class Grammar:
         """Return whether each of N sentences begins with a prompt, (N,) bool.
 
         sentences: (N, P) word ids.
-        prompt: (L,) word ids. `NOTHING` in the prompt agrees with any word; if a known word follows
-        it, it does not agree with `<end>`.
+        prompt: (L,) word ids. `NOTHING` in the prompt agrees with any word. If a known word follows
+            a `NOTHING`, this `NOTHING` does not agree with `<end>`.
         """
         given = self._padded(prompt[None])
         words = (given == _WORD) & (sentences != self.end)
@@ -281,12 +280,12 @@ class Grammar:
         return self.messages(sentences).log_total
 
     def connection(self, sentences: np.ndarray, layer: int) -> np.ndarray:
-        """Return the probability that each connection below a layer is used, given each sentence.
+        """Return the probability that a sentence uses each connection from a layer to the next.
 
         The shape is (N, units of the next layer, units of the layer), for N sentences with word ids
         (N, L). The result is nan for a sentence of probability 0.
 
-        layer: the number of the layer, from 0.
+        layer: the number of the first of the two layers, from 0.
         """
         known = self.messages(sentences)
         above = known.outside[layer] * known.words[layer]
@@ -380,9 +379,10 @@ class Grammar:
         return ids if self.end is None else np.where(self._is_behind_end(ids), self.end, ids)
 
     def permuted(self, orders: Sequence[np.ndarray]) -> Grammar:
-        """Reorder the units of each layer; `orders` contains a permutation for each layer.
+        """Reorder the units of each layer.
 
-        New unit i of a layer is the old unit with the number `order[i]`.
+        orders: a permutation for each layer. New unit i of the layer is the old unit with the
+            number at index i of the permutation.
         """
         layers = zip(self.units, orders, strict=True)
         return replace(

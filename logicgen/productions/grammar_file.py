@@ -28,7 +28,7 @@ class _GrammarFile(Table):
     """The content of a grammar file."""
 
     description: str = ""
-    # The number of words of a longest sentence, equal to the number of layers
+    # The number of words of the longest sentences, equal to the number of layers
     positions: Annotated[int, Field(ge=1)] | None = None
     # All words, in the order of their ids; default: in the order of their occurrence in the file
     words: list[str] | None = None

@@ -26,7 +26,7 @@ def random_grammar(
     words: the number of different words; they are named w0, w1, ...
     concentration: the parameter of the Dirichlet distributions. If it is small, few outcomes are
         probable.
-    own_words: whether only one unit of each layer may emit a word, so that words identify units.
+    own_words: whether each word belongs to one unit of each layer, and no other unit emits it.
 
     Raises LogicgenError if `own_words` is true and there are fewer words than units.
     """
@@ -59,9 +59,9 @@ def _dirichlet(
 ) -> np.ndarray:
     """Draw a distribution over `outcomes` outcomes for each column, (outcomes, columns).
 
-    A Dirichlet variable is made of normalized Gamma(a) variables, with a the concentration. If a is
-    small, they underflow, so their logarithms are drawn. Gamma(a) has the distribution of
-    Gamma(a + 1) U^(1/a), with U uniform from 0 to 1 (Marsaglia, Tsang, 2000).
+    Normalized Gamma(a) variables have a Dirichlet distribution with the concentration a. If a is
+    small, these variables underflow, so their logarithms are drawn. Gamma(a) has the distribution
+    of Gamma(a + 1) U^(1/a), with U uniform from 0 to 1 (Marsaglia, Tsang, 2000).
     """
     logs = np.log(rng.standard_gamma(concentration + 1, (outcomes, columns)))
     logs += np.log1p(-rng.random((outcomes, columns))) / concentration
@@ -108,9 +108,9 @@ def _arcs(
     """Return the transitions from the units of a layer to the units of the next layer.
 
     names: the names of the states of each layer.
-    layer: its number, from 0.
-    said: (words, units) word probabilities.
-    below: (units of the next layer, units) probabilities.
+    layer: the number of the first of the two layers, from 0.
+    said: (words, units) the probability that each unit emits each word.
+    below: (units of the next layer, units) the probability that each unit chooses each next unit.
     """
     return [
         (unit, word, to, float(said[place, number] * share))

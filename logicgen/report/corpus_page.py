@@ -1,4 +1,4 @@
-"""Write the HTML page of a corpus: its recipe, its tokens and some passages."""
+"""Write the HTML page of a corpus: its recipe, its most frequent tokens and some passages."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ def write_corpus_page(corpus: Corpus, path: Path) -> Path:
 
 
 def _passages(corpus: Corpus, split: str) -> list[tuple[int, list[int]]]:
-    """Return (number, token ids) of each passage of a split that the page shows.
+    """Return pairs (number, token ids) of the passages of a split that the page shows.
 
-    The number is the index of a row. If the split is one long sequence, it is the index of the
-    first token.
+    A passage is the beginning of a row, and its number is the index of the row. If the split is one
+    long sequence, a passage is a piece of it, and its number is the index of its first token.
     """
     found: list[tuple[int, list[int]]] = []
     arrays = corpus.arrays(split)

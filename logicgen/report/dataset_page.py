@@ -42,7 +42,7 @@ from logicgen.report.rows import (
 from logicgen.tasks import Task
 
 Cells = dict[tuple[str, int | None, int], dict[str, float]]
-"""The numbers of each row of `cells.csv` by column, for each split, number of symbols and length.
+"""The rows of `cells.csv`: from (split, number of symbols, least length) to further columns.
 
 The number of symbols is None in a row that counts problems with any number of symbols.
 """
@@ -104,7 +104,7 @@ def dataset_document(
 def _rows(
     task: Task, listed: dict[str, list[Any]], explained: list[Explained]
 ) -> dict[str, list[Any]]:
-    """Return a dict from the name of a column to its values, one value for each example."""
+    """Return the columns of the examples: from name to a list with a value for each example."""
     where = zip(listed["split"], listed["row"], strict=True)
     rows: dict[str, list[Any]] = {
         "key": [f"{split}-{row}" for split, row in where],
@@ -130,7 +130,7 @@ def _columns(rows: dict[str, list[Any]]) -> list[Any]:
 
 
 def _planned(folder: Path) -> Cells:
-    """Read the planned numbers in `cells.csv` of a data set; {} if the folder lacks this file."""
+    """Return the rows of `cells.csv` in the folder of a data set; {} if this file is missing."""
     found: Cells = {}
     path = folder / CELLS
     if not path.is_file():
@@ -212,7 +212,7 @@ def _flat(table: dict[str, Any], above: str = "") -> list[tuple[str, str]]:
 
 
 def version_facts(description: dict[str, Any]) -> FactTable:
-    """Return the table of the package versions with which the data set was made."""
+    """Return the table of the package versions with which data were made."""
     return FactTable("Versions", ["package", "version"], _flat(description["versions"]))
 
 

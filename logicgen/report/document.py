@@ -41,7 +41,13 @@ SCRIPTS = (
 
 @dataclass(frozen=True)
 class FactTable:
-    """A table in the static part of a report, with a heading and an optional sentence."""
+    """A table in the static part of a report.
+
+    Attributes:
+        title: the heading above the table.
+        heads: the headings of the columns.
+        says: an optional sentence about the table.
+    """
 
     title: str
     heads: Sequence[str]
@@ -107,9 +113,10 @@ def _hash(text: str) -> str:
 
 
 def _parted(data: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Split the data of a page into data without explanations, and columns of explanations.
+    """Separate the explanations of answers from the other data of a page.
 
-    A page needs the explanation of an answer only when the reader opens an example.
+    A page needs the explanation of an answer only when the reader opens an example. Returns the
+    other data, and the columns of explanations.
     """
     names = {each.get("explanation") for each in data.get("answers", ())} & {*data.get("rows", ())}
     rows = {name: column for name, column in data.get("rows", {}).items() if name not in names}

@@ -48,7 +48,7 @@ def new_axes(width: float, height: float, title: str) -> tuple[Figure, Axes]:
 
 
 def line_styles() -> Iterator[dict[str, Any]]:
-    """Yield without end, for each line of a plot, the keyword arguments of `plot` with its style.
+    """Yield the styles of the lines of a plot, as keyword arguments of `plot`, without end.
 
     Lines with the same color have different markers and dashes.
     """
@@ -81,9 +81,11 @@ def shares(axis: Axis) -> None:
 
 
 def region_box(axes: Axes, x: tuple[float, float], y: tuple[float, float]) -> Rectangle | None:
-    """Draw the part of the training region's outline inside the axes. Return it, or None.
+    """Draw a box around the part of the training region that is inside the axes; return the box.
 
-    x, y: the first and last value of the training region. If the region is outside, return None.
+    If the whole region is outside the axes, return None.
+
+    x, y: the first and the last value of the training region on each axis.
     """
     left, right = max(x[0], axes.get_xlim()[0]), min(x[1], axes.get_xlim()[1])
     bottom, top = max(y[0], axes.get_ylim()[0]), min(y[1], axes.get_ylim()[1])
@@ -97,9 +99,9 @@ def region_box(axes: Axes, x: tuple[float, float], y: tuple[float, float]) -> Re
 
 
 def save(figure: Figure, folder: Path, name: str, kinds: Sequence[str] = ("png", "svg")) -> None:
-    """Write a figure as `name.png` and `name.svg`. Equal figures give equal files.
+    """Write a figure to files such as `name.png`. Equal figures give equal files.
 
-    kinds: the endings of the files.
+    kinds: the endings of the names of the files.
     """
     for kind in kinds:
         # Omit the date and use a fixed salt for ids in SVG, so that equal figures give equal files.

@@ -20,16 +20,16 @@ from logicgen.report.rows import (
 from logicgen.tasks import load_task, task_names
 from logicgen.tasks.problems import Drawer, Example
 
-# The number of examples of each recipe. Their lengths are spread over its training region.
+# The number of examples of each recipe. Their lengths are spread over the recipe's training region.
 EXAMPLES = 6
 
-# The largest number of tokens of a problem, so that its drawing is not too large.
+# The largest number of tokens of a problem. The drawing of a longer problem would be too large.
 LONGEST = 120
 
 Rows = dict[str, list[Any]]
-"""The values of all examples, by column."""
+"""From the name of a column to a list with a value for each example."""
 
-# The columns in order, with the value for tasks that do not have the column.
+# The columns in order. A task without a column gets the value given here.
 ROWS = dict.fromkeys(("key", "recipe", "task", "symbols", "length", "problem", "prefix"), "") | {
     "operators": "",
     "right": "",

@@ -21,10 +21,11 @@ from logicgen.report.figure_style import LINES
 # LEAST: the least probability that is drawn. NAMED: the largest number of words listed for a unit.
 LEAST, NAMED = 0.01, 4
 
+# Colors of an edge, of a removed edge, and of the box of a unit.
 EDGE, GONE, UNIT = LINES[0][0], LINES[1][0], "#eef3f8"
 
 Connection = tuple[int, int, int]
-"""The numbers, from 0, of a layer, of a unit of this layer, and of a unit of the layer below."""
+"""Three numbers from 0: of a layer, of a unit in this layer, and of a unit in the layer below."""
 
 
 def draw_grammars(
@@ -32,9 +33,9 @@ def draw_grammars(
 ) -> Figure:
     """Draw grammars side by side, each below its label.
 
-    The first layer is at the top. A unit's words are below its name, and the probability of a
-    choice is written on its edge. A unit that sentences reach with a probability below `LEAST` is
-    pale.
+    The first layer is at the top. A unit's words are below its name. An edge from a unit to a unit
+    of the next layer shows the probability of this choice. A unit is pale if a random sentence uses
+    it with a probability below `LEAST`.
 
     gone: a connection that some of the grammars lack. It is drawn dotted in each grammar in which
         its probability is below `LEAST`.
@@ -52,7 +53,7 @@ def draw_grammars(
 
 
 def _draw(axes: Axes, grammar: Grammar, widest: int, gone: Connection | None) -> None:
-    # x coordinates that center each layer.
+    # The x coordinates of the units of each layer, which center the layer.
     places = [np.arange(len(units)) + (widest - len(units)) / 2 for units in grammar.units]
     root = (widest - 1) / 2
     axes.plot(root, 0, marker="v", color="black", markersize=9)
@@ -89,7 +90,7 @@ def _draw(axes: Axes, grammar: Grammar, widest: int, gone: Connection | None) ->
 def _edge(
     axes: Axes, begin: tuple[float, float], end: tuple[float, float], share: float, along: float
 ) -> None:
-    """Draw an edge for a choice, with its probability `share` at the fraction `along` of it."""
+    """Draw an edge. Its probability `share` is written at the fraction `along` of its length."""
     if share < LEAST:
         return
     x, y = zip(begin, end, strict=True)
@@ -161,9 +162,11 @@ def _plain(grammar: Grammar) -> dict[str, Any]:
 
 
 def _choices(shares: np.ndarray) -> list[list[Any]]:
-    """Return [unit number, probability] for each unit with a probability of at least `LEAST`.
+    """Return [number of the unit, probability] for each unit that is chosen often enough.
 
-    shares: (units,), the probabilities with which units are chosen.
+    Its probability has to be at least `LEAST`.
+
+    shares: (units,), the probability with which each unit is chosen.
     """
     rounded = [round(float(share), 4) for share in shares]
     return [[number, share] for number, share in enumerate(rounded) if share >= LEAST]
@@ -182,7 +185,7 @@ def _shares(words: Sequence[str], shares: np.ndarray) -> list[list[Any]]:
 
 
 def _rules(label: str, grammar: Grammar) -> FactTable:
-    """Return a table with the words of each unit of a grammar and the units that it chooses."""
+    """Return a table of the units of a grammar: their words, and the units that they choose."""
     rows = []
     for number, layer in enumerate(_plain(grammar)["layers"]):
         names = grammar.units[number + 1] if number + 1 < len(grammar.units) else ()

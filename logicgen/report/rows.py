@@ -16,7 +16,7 @@ from logicgen.tasks.judge import Finding, Item, Wants, judge
 from logicgen.tasks.task import Explanation
 
 REPORT = "report.html"
-"""The name of a page's file."""
+"""The name of the HTML file of a page."""
 
 # The largest number of examples on a page. If there are more, the page shows a sample of this size.
 MOST = 10_000
@@ -25,9 +25,10 @@ MOST = 10_000
 SECONDS = 2.0
 
 Explained = tuple[str, list[Any] | None]
-"""An answer as readable text, and its explanation: reason, truth, letters, loop, picture.
+"""An answer as readable text, and its explanation as a list of five values.
 
-The explanation is None if the problem cannot be read.
+The values are `reason`, `truth`, `letters` and `loop`, which `tasks.task.Explanation` describes,
+and a picture as text. The explanation is None if the problem cannot be read.
 """
 
 Progress = Callable[[int, int], None]
@@ -39,7 +40,9 @@ def explanations(
     workers: int = 1,
     progress: Progress = lambda *_: None,
 ) -> list[Explained]:
-    """Return an explanation for each answer. Worker processes explain equal answers only once.
+    """Return each answer as readable text with its explanation, from worker processes.
+
+    An answer that occurs several times is explained only once.
 
     answers: tuples (problem, answer, verdict), with problem and answer in prefix notation.
     """
@@ -58,7 +61,7 @@ def explanations(
 def _packed(item: Item, result: Finding | Failure) -> Explained:
     """Return the answer of an item as text, and its explanation as JSON data for a page.
 
-    The explanation is None if the problem is damaged.
+    The explanation is None if the problem cannot be read because the file is damaged.
     """
     if isinstance(result, Failure):
         wrong = item.verdict is not None and not item.verdict.is_right
@@ -98,8 +101,8 @@ def task_facts(task: Task) -> dict[str, Any]:
 def problem_rows(task: Task, problems: Iterable[str]) -> dict[str, list[Any]]:
     """Return columns for problems: readable text, prefix notation and operators.
 
-    Problems of some tasks are no formulas. For them, return the right answer and the tokens of the
-    problem that decide it, instead of the operators.
+    If the problems are not formulas, two columns replace the operators: the right answer, and the
+    tokens of the problem that decide each token of this answer.
 
     problems: texts in prefix notation.
     """
@@ -134,7 +137,7 @@ def chosen(preferred: np.ndarray, most: int = MOST) -> np.ndarray:
 
     Return the sorted indices of the chosen examples. Equal arguments give equal choices.
 
-    preferred: (examples,) bool.
+    preferred: for each example, whether it is preferred, bool (examples,).
     """
     if len(preferred) <= most:
         return np.arange(len(preferred))
@@ -163,7 +166,7 @@ ROW, SYMBOLS, LENGTH, PROBLEM, ANSWER, OPERATORS = (
 """Descriptions of columns that several kinds of pages have."""
 
 RIGHT_ANSWER = {"label": "answer", "text": "answer", "explanation": "explained", "drawn": True}
-"""The description of the column of stored answers, for the scripts of a page."""
+"""The description of the column with the stored answers, for the scripts of a page."""
 
 
 def cell_map(
@@ -176,11 +179,12 @@ def cell_map(
 ) -> dict[str, Any]:
     """Return the description of a heat map for the scripts of a page.
 
-    kind: the meaning of the values.
+    kind: the meaning of the values: "count", "share" or "difference".
     cells: lists [symbols, first length, value, text of the tooltip].
     step: number of lengths in a cell.
-    trained: ranges of symbols and lengths of the training region.
-    said: further entries, such as `also`: filters that a click on a cell adds.
+    trained: the training region, as its range of symbols and its range of lengths.
+    said: further entries for the scripts. The entry `also` contains filters. If the reader clicks
+        on a cell, these filters are added to the filters for the cell.
     """
     fixed = {"title": title, "kind": kind, "cells": cells, "trained": trained, "step": step}
     return fixed | said
@@ -202,8 +206,9 @@ def page_data(
     tasks: the result of `task_facts` for each name of a task.
     total: number of all examples.
     sampled: text that describes the choice of rows, if `rows` has fewer than `total` examples.
-    said: further entries: `problem`, the name of the first column; `called`, its label; `noun`, the
-        name of a row.
+    said: further entries for the scripts of the page. `problem` is the key in `rows` of the text of
+        each example. `called` is the label of this text on the page ("problem" by default). `noun`
+        is the word on the page for a row ("example" by default).
     """
     fixed = {"tasks": tasks, "maps": list(maps), "columns": columns, "rows": rows}
     said = {"answers": answers, "problem": "problem"} | said

@@ -20,7 +20,7 @@ __all__ = ["markdown_table", "percent", "percent_interval", "write_csv", "write_
 
 
 def write_csv(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Write rows as CSV. The columns are the keys that occur in any row."""
+    """Write rows as CSV. The columns are all keys that occur in a row."""
     text = io.StringIO()
     names = dict.fromkeys(name for row in rows for name in row)
     writer = csv.DictWriter(text, list(names), lineterminator="\n")
@@ -35,11 +35,13 @@ def write_json(content: Mapping[str, Any], path: Path) -> None:
 
 
 def percent(score: Mapping[str, Any], key: str = "accuracy") -> str:
-    """Return a share in a score with its 95% interval over problems, as `97.3% [96.8, 97.7]`.
+    """Return a share with its 95% interval over problems as text, such as `97.3% [96.8, 97.7]`.
 
     If several embedding seeds were evaluated, the text contains the standard deviation over seeds:
     `97.3% ± 0.4 [96.8, 97.7]`.
 
+    score: the share under the name `key`, and its interval and deviation under names such as
+        `accuracy_low`.
     key: the name of the share in the score.
     """
     share, deviation, low, high = (score[f"{key}{end}"] for end in ("", "_std", "_low", "_high"))

@@ -1,8 +1,11 @@
 """Wrong completions for audits of verifiers, each derived from a problem.
 
-No verifier may pay (reward) these texts. Each text is known to be wrong: the solver found its
-answer wrong, or it gives no answer. Some texts mention the right answer ("the answer is not ...").
-They are used only if every other answer that a reader could find in them is wrong, too.
+No verifier may pay (reward) these texts. Each text gives no answer, or an answer that the solver
+found wrong. Some texts mention the right answer ("the answer is not ..."). Such a text is used only
+if every change of the right answer's values is wrong. Otherwise a reader could find another right
+answer in the text.
+
+A class is a kind of wrong text, such as an answer that is cut off (`CLASSES`).
 """
 
 from __future__ import annotations
@@ -49,7 +52,7 @@ CLASSES = {
     "exclusion": "no answer is right for both problems",
     "raised": "the function raised an exception",
 }
-"""Classes of fault, each with the reason why its completions must not be paid."""
+"""Classes of completions, each with the reason why they must not be paid."""
 
 _PLAIN = {
     "nothing": ("", "{}", "?"),
@@ -74,7 +77,7 @@ _HEDGES = {
 _NEGATIONS = ("!", "~", "- ", "not ", "¬", "！", "￢", "\\!", "\\lnot ", "\\neg ", "!" * 1_501)
 _JOINTS = (" or ", "\n", "\nNo, wait: ")
 _LITERAL, _NAME = re.compile(r"(!?)([a-z]\w*)"), re.compile(r"[a-z]\w*")
-_MOST_LITERALS = 4  # the most literals of an answer for which all changes of values are checked
+_MOST_LITERALS = 4  # in an answer with more literals, `Case.sole` is false
 
 
 @dataclass(frozen=True)
@@ -84,8 +87,8 @@ class Case:
     Attributes:
         right: spellings of one right answer.
         wrong: a wrong answer in the same spellings; empty if the solver confirmed no wrong answer.
-        sole: whether every change of the values in `right` makes it wrong.
-        answers: pairs of a class and a text that is not a right answer.
+        sole: whether the right answer becomes wrong by every change of its values.
+        answers: pairs of a class (see `CLASSES`) and a text that is not a right answer.
     """
 
     problem: str
@@ -113,12 +116,13 @@ def case_of(task: Task, problem: Any) -> Case | None:
     return Case(task.show_problem(problem), right, spelled, sole, tuple(answers))
 
 
-# Spellings of a right answer, wrong answers, `Case.sole`, and candidates for `Case.answers`.
+# The parts of a `Case`: spellings of a right answer, wrong answers, `sole`, and pairs of a class
+# and a text. The solver has not yet checked the texts.
 _Found = tuple[tuple[str, ...], list[str], bool, list[tuple[str, str]]]
 
 
 def _with_answer(task: Task, problem: Any, witness: Any) -> _Found:
-    """Return the parts of a case whose problem has an answer."""
+    """Return the parts of the case of a problem with an answer (`witness`)."""
     tokens, logic = task.encode(problem).split(), isinstance(task, FormulaTask)
     names = symbols_of(" ".join(tokens)) or ["a"]
     text = _written(task, witness, names)
@@ -137,7 +141,7 @@ def _with_answer(task: Task, problem: Any, witness: Any) -> _Found:
 
 
 def _without_answer(task: Task, problem: Any) -> _Found:
-    """Return the parts of a case whose formula is unsatisfiable."""
+    """Return the parts of the case of an unsatisfiable formula."""
     names = symbols_of(task.encode(problem)) or ["a"]
     wrong = [" & ".join(names), " & ".join(f"!{name}" for name in names)]
     values = [("missed unsat", each) for each in wrong] + _contradictions(names)
@@ -158,7 +162,7 @@ def _plain(but: Collection[str]) -> list[tuple[str, str]]:
 
 
 def _near_values(task: Task, text: str, wrong: list[str]) -> list[tuple[str, str]]:
-    """Return answers that differ little from a right answer, with their classes."""
+    """Return pairs of a class and an answer that differs little from the right answer `text`."""
     return [
         *(("wrong value", each) for each in wrong[:3]),
         *(("too little", each) for each in _shortened(task, text)),
@@ -167,7 +171,7 @@ def _near_values(task: Task, text: str, wrong: list[str]) -> list[tuple[str, str
 
 
 def _contradictions(names: list[str]) -> list[tuple[str, str]]:
-    """Return answers that no word satisfies."""
+    """Return pairs of the class `contradiction` and an answer that contradicts itself."""
     texts = f"{names[0]} & !{names[0]}", f"{' & '.join(names)} & !{names[0]}"
     return [("contradiction", text) for text in texts]
 
@@ -182,7 +186,7 @@ def _is_wrong(task: Task, problem: Any, text: str) -> bool:
 
 
 def _written(task: Task, witness: Any, names: Sequence[str]) -> str:
-    """Return a right answer as text; write an assignment as literals of all symbols."""
+    """Return a right answer as text. An assignment gets a literal for each symbol in `names`."""
     if task.logic != "propositional":  # verifiers of assignments may ask for all symbols
         return task.show(witness)
     given = dict(witness.literals)
@@ -198,7 +202,7 @@ def _spellings(task: Task, text: str) -> tuple[str, ...]:
 
 
 def _changed(task: Task, text: str, names: Sequence[str]) -> Iterator[str]:
-    """Yield changed answers: with a subset of the literals negated, or with a symbol replaced."""
+    """Yield changed answers: some literals are negated, or one symbol of a string is replaced."""
     if not isinstance(task, FormulaTask):
         answer = text.split()
         for place, name in product(range(len(answer)), names):
@@ -213,13 +217,16 @@ def _changed(task: Task, text: str, names: Sequence[str]) -> Iterator[str]:
 
 
 def _edited(text: str, places: Collection[int], edit: Callable[[re.Match[str]], str]) -> str:
-    """Return a text with the literals at the given places replaced."""
+    """Return a text with some of its literals replaced.
+
+    places: the numbers of these literals, from 0. edit: returns the new text of a literal.
+    """
     number = count()
     return _LITERAL.sub(lambda found: edit(found) if next(number) in places else found[0], text)
 
 
 def _shortened(task: Task, text: str) -> list[str]:
-    """Return shortened answers: without one of the literals, or without the last symbol."""
+    """Return shortened answers: without one literal, or (for a string) without the last symbol."""
     if not isinstance(task, FormulaTask):
         return [" ".join(text.split()[:-1])]
     shorter = [
@@ -229,7 +236,10 @@ def _shortened(task: Task, text: str) -> list[str]:
 
 
 def _negations(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the right answer with its last true literal negated by each sign of negation."""
+    """Yield pairs of a class and the right answer with its last true literal negated.
+
+    Each sign of negation gives one or two such answers.
+    """
     places = [n for n, found in enumerate(_LITERAL.finditer(text)) if not found[1]][-1:]
     marked = _edited(text, places, lambda found: f"@{found[2]}")
     for sign in _NEGATIONS if places else ():
@@ -258,7 +268,7 @@ def completions(case: Case, dresses: Collection[str]) -> Iterator[tuple[str, str
 
 
 def _hedged(right: str, dresses: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield completions that deny, suppose or take back the right answer, with their classes."""
+    """Yield pairs of a class and a completion that denies, supposes or withdraws an answer."""
     for kind, template in ((kind, each) for kind, group in _HEDGES.items() for each in group):
         text = template.replace("@", right)
         for dress in dresses:
@@ -275,8 +285,8 @@ def dressed(answer: str, dress: str) -> str:
 def families(task: Task, problems: Sequence[Any]) -> list[list[Case]]:
     """Return groups of problems. No two problems of a group have a right answer in common.
 
-    In a logic, a group has all assignments to one, two or three symbols, as formulas. In another
-    task, a group has renamings of one problem, with different right answers.
+    For a logic, the problems of a group are all assignments to one, two or three symbols, written
+    as formulas. For another task, they are renamings of one of the given problems.
     """
     groups: list[list[Any]] = []
     if isinstance(task, FormulaTask):
@@ -295,10 +305,12 @@ def families(task: Task, problems: Sequence[Any]) -> list[list[Case]]:
 
 
 def joined(family: Sequence[Case], dresses: Collection[str]) -> Iterator[tuple[str, list[Case]]]:
-    """Yield completions, each with problems that exclude each other.
+    """Yield pairs of a completion and several problems without a common right answer.
 
     A completion contains right answers to one or to several of these problems. It can be right for
     at most one of them.
+
+    family: a group of problems; see `families`. dresses: forms of answers; see `DRESSES`.
     """
     for case, dress in product(family, dresses):
         yield from ((dressed(answer, dress), list(family)) for answer in case.right)

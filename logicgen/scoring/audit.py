@@ -1,7 +1,8 @@
 """Audit a verifier: give it completions with known verdicts, and report its wrong rewards.
 
 A verifier pays a completion if the reward is high enough. A fault is a wrong completion that the
-verifier pays. Forms of answers (`bare`, `tags`, ...) are called `dresses`.
+verifier pays. A class is a kind of wrong completion (`CLASSES`). A dress is a form in which a
+completion gives its answer, such as `tags` (`DRESSES`).
 """
 
 from __future__ import annotations
@@ -47,9 +48,10 @@ class Audit:
     """The result of an audit: how many completions of each class a verifier paid.
 
     Attributes:
-        tried: the number of completions by class. For the class `raised`, the number of all calls.
-        paid: the number of these completions that were paid, or that raised an exception, by class.
-        faults: the shortest paid completion by class.
+        tried: the number of completions by class. For the class `raised` (completions that raised
+            an exception) it is the number of all calls.
+        paid: the number of faults by class.
+        faults: the shortest fault by class.
         right: the number of right answers tried, by form (`dresses`).
         missed: the number of right answers that were not paid, by form. They are not faults: a
             verifier need not accept every form and every spelling.
@@ -107,18 +109,18 @@ def audit(
     dresses: Collection[str] = tuple(DRESSES),
     only: Collection[str] = tuple(CLASSES),
 ) -> Audit:
-    """Return the completions that a verifier pays wrongly, with the shortest of each class.
+    """Test whether a verifier pays wrong completions; count these and keep the shortest examples.
 
     Args:
-        function: takes a problem and a completion. It returns a number (the reward), or None if it
-            cannot judge the completion.
+        function: the verifier. It takes a problem and a completion. It returns a number (the
+            reward), or None if it cannot judge the completion.
         problems: texts; random problems of the task if not given.
         count: the number of random problems. If the task is a logic, a fifth of the formulas are
             unsatisfiable and a fifth are tautologies.
         paid: the least reward that counts as paid.
         dresses: the forms in which the function reads answers: any of `bare`, `tags`, `boxed` and
             `sentence`. All completions have one of these forms.
-        only: the classes to try. An exception is reported in any case.
+        only: the classes to try. An exception of the function is always reported.
 
     Raises LogicgenError for an unknown task, form or class. Raises it as well if the function takes
     other arguments, or returns a value that is neither a number nor None.
@@ -132,7 +134,8 @@ def audit(
         drawn = [chosen.read_problem(text) for text in problems]
     groups = families(chosen, drawn)
     cases = [case_of(chosen, problem) for problem in drawn] + [case for g in groups for case in g]
-    few = [group[0] for group in groups if group]  # an odd text can take a verifier seconds
+    # Texts of the class `odd text` can take a verifier seconds. Try them with a few problems only.
+    few = [group[0] for group in groups if group]
     for case in filter(None, cases):
         trial.run_case(case, dresses, {*only} - ({"odd text"} if case not in few else set()))
     if "exclusion" in only:
@@ -155,7 +158,7 @@ def own_verifier(task: str, mode: Mode) -> Callable[[str, str], float | None]:
 
 
 def _drawn(task: Task, count: int, seed: int) -> list[Any]:
-    """Return random problems. For a logic, add unsatisfiable formulas and tautologies."""
+    """Return `count` random problems. In a logic, some are unsatisfiable and some tautologies."""
 
     def some(number: int, satisfiable: bool) -> list[Any]:
         few, short = task.difficulty.few, task.difficulty.short
@@ -203,7 +206,7 @@ class _Calls:
                     self._fault(kind, case.problem, completion, CLASSES[kind])
 
     def run_excluding(self, problems: Sequence[str], completion: str) -> None:
-        """Try a completion that is right for at most one of these problems."""
+        """Try a completion on several problems. It is right for at most one of them."""
         self.audit.tried["exclusion"] += 1
         paying = [problem for problem in problems if self._pays(problem, completion)][:2]
         if len(paying) == 2:
@@ -237,7 +240,7 @@ class _Calls:
     def _keep(
         self, kept: dict[str, Fault], kind: str, problem: str, completion: str, why: str
     ) -> None:
-        """Keep the shortest example of a class; prefer a text in ASCII."""
+        """Keep an example of a class in `kept` if it is the shortest; prefer a text in ASCII."""
         new = Fault(problem, completion, self._reward, why)
         kept[kind] = min(kept.get(kind, new), new, key=_size)
 
@@ -247,7 +250,7 @@ def _size(example: Fault) -> tuple[bool, int, int]:
 
 
 def _least(text: str, fails: Callable[[str], bool]) -> str:
-    """Delete pieces of a text as long as `fails` stays true for it; return the shortened text."""
+    """Delete pieces of a text while `fails` stays true for the rest; return the shortened text."""
     size = len(text) // 2
     while size:
         start = 0

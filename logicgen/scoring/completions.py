@@ -45,7 +45,7 @@ _THOUGHT_ENDS = (
     "<|channel|>final<|message|>",
 )
 
-# The rule of the grammar that derives the answers of a task, by the name of its answer language.
+# By name of the answer language of a task: the rule of the grammar that derives an answer.
 _RULES = {"assignment": "assignment", "trace": "trace", "letters": "symbols", "symbols": "symbols"}
 
 
@@ -83,7 +83,7 @@ def read_place(task: Task, text: str) -> Any:
 
 
 def _agreed(task: Task, answers: Sequence[str]) -> Any:
-    """Return the value of several answers that agree. Raises NoAnswerError if they differ."""
+    """Return the common value of the given answers. Raises NoAnswerError if they differ."""
     first, *others = [_value(task, answer) for answer in answers]
     if not all(task.same(first, other) for other in others):
         raise NoAnswerError("the completion gives several different answers")
@@ -91,7 +91,7 @@ def _agreed(task: Task, answers: Sequence[str]) -> Any:
 
 
 def _value(task: Task, answer: str) -> Any:
-    """Parse an answer in the notation of the task, to which `completion.lark` translated it.
+    """Parse an answer that `completion.lark` translated to the notation of the task.
 
     Raises FormatError.
     """
@@ -166,7 +166,8 @@ def _derive(task: Task, start: str, text: str) -> list[str]:
     if not text:
         raise NoAnswerError("the completion is empty")
     try:
-        found: Any = _parser(_rule(task)).parse(text, start=start)  # the translation, not a tree
+        # The parser calls `_Translator`, so the result is a list of answers instead of a tree.
+        found: Any = _parser(_rule(task)).parse(text, start=start)
     except lark.exceptions.UnexpectedToken:  # the text ended before the answer was complete
         raise NoAnswerError("the text ends before its answer does") from None
     answers: list[str] = found
@@ -183,7 +184,10 @@ def _check_length(text: str) -> None:
 
 @cache
 def _parser(rule: str) -> lark.Lark:
-    """Return the parser of answers and completions (cached). `rule`: the rule of one answer."""
+    """Return the parser of answers and completions (cached).
+
+    rule: the name of the grammar rule that derives one answer.
+    """
     path = recipes.find("grammars", ".lark", "completion")
     return lark.Lark(
         path.read_text(encoding="utf-8"),
@@ -199,13 +203,12 @@ def _parser(rule: str) -> lark.Lark:
 
 
 class CompletionLexer(Lexer):
-    """Yields, at each place, the token with the highest priority that can follow.
+    """A lexer that yields, at each place, the token with the highest priority that can follow.
 
     Lark's own contextual lexer takes every token for which the LALR table has an entry. Some of
-    these entries come from other contexts, so it can choose a token that the parser then refuses.
-    This lexer first asks the table whether the parser would accept the token. So a page of
-    documentation can state its rule (docs/reading-answers.md, section 6). Raises NoAnswerError if
-    no token can follow.
+    these entries come from other contexts, so Lark can choose a token that the parser then refuses.
+    This lexer first asks the table whether the parser would accept the token. Its rule is simple
+    enough for docs/reading-answers.md, section 6. Raises NoAnswerError if no token can follow.
     """
 
     __future_interface__: ClassVar = 2  # makes Lark call `lex` with the state of its parser
@@ -232,7 +235,7 @@ class CompletionLexer(Lexer):
                     if _accepts(table, parser_state.state_stack, name):
                         yield Token(name, found, place)
                         break
-                elif 0 < place < len(text) - len(found):  # the blank is between two tokens
+                elif 0 < place < len(text) - len(found):  # a blank between two tokens is skipped
                     break
             else:
                 raise NoAnswerError(_unread(text, place))
@@ -240,7 +243,7 @@ class CompletionLexer(Lexer):
 
 
 class _Scanner:
-    """The terminals that may come next in one state of the parser, the highest priority first."""
+    """The terminals (kinds of tokens) that may come next in one state of the parser."""
 
     def __init__(self, terminals: Iterable[TerminalDef]) -> None:
         patterns = [(each.name, each.pattern.to_regexp()) for each in terminals]
@@ -250,7 +253,7 @@ class _Scanner:
 
     def matches(self, text: str, place: int) -> Iterator[tuple[str, str]]:
         """Yield the names of terminals that match at a place, each with the matched text."""
-        # Search for all terminals at once; usually the first match is right.
+        # One regular expression finds the first terminal that matches. It is usually the right one.
         first = self._first.match(text, place)
         if first is None or first.lastgroup is None:
             return
@@ -261,7 +264,7 @@ class _Scanner:
 
 
 def _accepts(table: Any, stack: list[Any], token: str) -> bool:
-    """Return whether a parser with this stack of states takes a token, after its reductions."""
+    """Return whether a parser with this stack of states can shift a token, after reductions."""
     depth = len(stack)
     above: list[Any] = []  # the stack is now stack[:depth] + above
     while (step := table[above[-1] if above else stack[depth - 1]].get(token)) is not None:
@@ -314,9 +317,12 @@ class _Translator(lark.Transformer[Any, Any]):
         return ", ".join(_counted(equations))
 
     def columns(self, cells: list[str | lark.Token]) -> str:
-        """Translate names and their values. The names are literals, separated by commas."""
+        """Translate a list of names, separated by commas, and a list of their values.
+
+        The grammar reads each name as a literal such as `a=1`.
+        """
         literals, values = cells[: len(cells) // 2], cells[len(cells) // 2 :]
-        if not all(literal.endswith("=1") for literal in literals):  # a negated name, or a sign
+        if not all(literal.endswith("=1") for literal in literals):  # a name is negated
             raise NoAnswerError("the values are given to something else than symbols")
         return self.table([*(literal.removesuffix("=1") for literal in literals), *values])
 
@@ -368,9 +374,9 @@ class _Translator(lark.Transformer[Any, Any]):
 
 
 def _counted(items: Sequence[str | lark.Token]) -> list[str]:
-    """Return the items of a list without their numbers.
+    """Return the items of a list without their numbers, if they have numbers.
 
-    Raises NoAnswerError if the items are not numbered 1, 2, 3, ...
+    Raises NoAnswerError if the numbers are not 1, 2, 3, ...
     """
     numbers = [item for item in items if isinstance(item, lark.Token) and item.type == "NUMBER"]
     if [int(re.sub(r"\D", "", number)) for number in numbers] != [*range(1, len(numbers) + 1)]:

@@ -1,8 +1,8 @@
-"""Write problems as prompts for language models; explain the notation and the form of the answer.
+"""Write prompts for language models: a problem, its notation, and the form of the answer.
 
-A prompt depends only on the task, the problem, the version, the notation and the number of worked
-examples. Every change of the wording gets a new version, so that scores of two wordings are never
-compared by mistake.
+A prompt depends only on the task, the problem, the notation, the number of worked examples and the
+version of the wording. Every change of the wording gets a new version, so that scores of two
+wordings are never compared by mistake.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Judge completions: in this process, or in helper processes that are killed at a limit.
 
-The reason for a wrong answer is computed after the verdict, as a second item with its own time
-limit. If that takes too long, the reason is missing and the verdict is kept.
+If an answer is wrong, the reason is computed after the verdict, with its own time limit. If this
+takes too long, the reason is missing and the verdict is kept.
 """
 
 from __future__ import annotations
@@ -73,8 +73,9 @@ def judge(
 def _foreign(task: Task, problem: Any, answer: Any, mode: Mode) -> list[str]:
     """Return the symbols of an answer that the problem does not contain.
 
-    Words of prose can be read as symbols: "a=1, this is false" gives `this` a value, and `unknown`
-    would be right for every tautology. So an answer with such symbols is `invalid`.
+    A word of prose can look like a symbol: "a=1, this is false" gives `this` a value. The answer
+    `unknown`, read as a literal, would be right for every tautology. So an answer with symbols that
+    the problem does not contain is `invalid`.
     """
     if isinstance(task, FormulaTask):
         named, known = () if isinstance(answer, NoAnswer) else answer.symbols, {*problem.symbols}
@@ -87,8 +88,8 @@ def _foreign(task: Task, problem: Any, answer: Any, mode: Mode) -> list[str]:
 def answer_of(task: Task, completion: object, mode: Mode = "strict") -> Any:
     """Return the answer in a completion, unchecked, or None if no answer can be read.
 
-    The result is None as well if the completion gives several different answers. A task with a
-    limited effort treats two answers as different if it cannot prove them equal.
+    Returns None also if the completion gives several different answers. Two answers count as
+    different if a task with a limited effort cannot prove them equal.
     """
     if refusal(completion) is not None:
         return None
@@ -117,11 +118,12 @@ class Scorer:
     Raises LogicgenError for an unknown task or an invalid setting.
 
     Args:
-        task: its name.
-        mode: `strict` or `tolerant`: which places of a completion may hold the answer.
-        timeout: seconds for one completion, counted from the moment when a helper begins with it.
-            After that the verdict is `unknown`. The reason gets the same time once more; after
-            that it is missing. Waiting for a helper does not count.
+        task: the name of the task.
+        mode: `strict` reads an answer only between answer tags; `tolerant` also reads an answer
+            from the whole completion.
+        timeout: seconds that a helper process may take for one completion. If it takes longer, the
+            verdict is `unknown`. The reason of a wrong answer has the same limit. If it takes
+            longer, the reason is missing.
         memory: the most bytes that a helper may use.
         workers: the number of completions that are judged at the same time.
         reasons: whether to look for a counterexample if an answer is wrong. This takes longer than
@@ -188,10 +190,10 @@ class Scorer:
     def _submit(
         self, problems: Sequence[str], completions: Sequence[object]
     ) -> tuple[list[Judgement | None], Future[list[Any]]]:
-        """Submit the completions; return judgements on refused completions, and a future.
+        """Send completions to the helpers, except those that are too long or not text.
 
-        The list contains None for each submitted completion. The future returns the results of
-        the submitted completions.
+        Returns a list and a future. The list has the judgement on each refused completion, and None
+        for each submitted completion. The future returns the results of submitted completions.
         """
         if len(problems) != len(completions):
             raise LogicgenError(
@@ -211,7 +213,10 @@ class Scorer:
     def _ask_reasons(
         self, problems: Sequence[str], found: list[Judgement]
     ) -> tuple[list[int], Future[list[Any]]]:
-        """Request the reasons of wrong answers; return their places in `found` and a future."""
+        """Request the reasons of wrong answers.
+
+        Returns the places of these answers in `found`, and a future that returns the reasons.
+        """
         places = [
             place
             for place, each in enumerate(found)
@@ -231,7 +236,7 @@ def _merged(refused: list[Judgement | None], found: list[Any]) -> list[Judgement
 
 
 def _explained(found: list[Judgement], places: list[int], reasons: list[Any]) -> list[Judgement]:
-    """Return the judgements `found`. Judgements at `places` get the computed reasons."""
+    """Return the judgements `found`; add the computed reasons to the judgements at `places`."""
     for place, reason in zip(places, reasons, strict=True):
         if isinstance(reason, str):
             found[place] = replace(found[place], reason=reason)
@@ -239,7 +244,7 @@ def _explained(found: list[Judgement], places: list[int], reasons: list[Any]) ->
 
 
 def _judging(task: str, mode: Mode) -> Callable[[Item], Any]:
-    """Return a function that judges a completion, or explains an answer with a known verdict.
+    """Return a function that judges a completion, or returns the reason of a wrong answer.
 
     If a problem does not parse, the function returns the error.
     """
@@ -273,7 +278,7 @@ def _judging(task: str, mode: Mode) -> Callable[[Item], Any]:
 
 
 def _judged(found: Any) -> Judgement:
-    """Return the judgement that a helper sent. Raises the error that a helper sent."""
+    """Return the judgement that a helper process sent. If it sent an error, raise the error."""
     if isinstance(found, Failure):
         return Judgement(Verdict.UNKNOWN, reason=found.reason)
     if isinstance(found, Exception):

@@ -1,10 +1,12 @@
-"""A SAT solver's search for lassos of one given shape that satisfy an LTL formula.
+"""Find a lasso of a given shape that satisfies an LTL formula, with a SAT solver.
 
-If the shapes are tried in order, the first shape with a word has the fewest positions.
+A lasso is a word that repeats its last letters (the period) for ever. Its shape is the number of
+its positions and the length of its period.
 
-Source: Biere, Cimatti, Clarke, Zhu, Symbolic model checking without BDDs (TACAS 1999).
-The second round of the period in which `until` is evaluated comes from Latvala, Biere, Heljanko,
-Junttila, Simple bounded LTL model checking (FMCAD 2004).
+Sources:
+- Biere, Cimatti, Clarke, Zhu, Symbolic model checking without BDDs (TACAS 1999).
+- Latvala, Biere, Heljanko, Junttila, Simple bounded LTL model checking (FMCAD 2004). As there,
+  `until` is evaluated in two rounds of the period.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ def word_of_shape(
     """Return the letters of the first word of a shape that satisfies the formula of edge `root`.
 
     Words are ordered lexicographically: by position, then by symbol in order of first occurrence,
-    with true before false. Every symbol gets a value. Returns None if no word satisfies it.
+    with true before false. Every symbol gets a value. Returns None if no word of the shape
+    satisfies the formula.
     """
     encoding = _Encoding(graph, positions, positions - period)
     encoding.clauses.append([encoding.literal(root, 0)])
@@ -56,13 +59,15 @@ class _Encoding:
         self.loop = loop
         self.clauses: list[list[int]] = []
         self._last = len(graph.symbols) * positions
-        # By edge, position, and whether an until may still continue into a second round of the
-        # period.
+        # By edge, position, and whether an until is in its second and last round of the period.
         self._literal: dict[tuple[int, int, bool], int] = {}
         self._pending: list[tuple[int, int, bool]] = []
 
     def literal(self, edge: int, position: int, last_round: bool = False) -> int:
-        """Return a literal for the formula of an edge at a position."""
+        """Return a literal for the formula of an edge at a position.
+
+        last_round: whether an until is in its second and last round of the period.
+        """
         node = edge >> 1
         if node and self.graph.kind[node] == SYMBOL:
             variable = position * len(self.graph.symbols) + self.graph.left[node] + 1

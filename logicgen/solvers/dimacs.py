@@ -22,8 +22,9 @@ def solve_files(
     timeout: float | None,
     begun: Callable[[], None] = lambda: None,
 ) -> Iterator[str]:
-    """Yield the `s` and `v` lines of each file (`-` is standard input), with names if several.
+    """Solve DIMACS files; yield the result of each file as `s` and `v` lines.
 
+    sources: paths; `-` is standard input. If there are several, each result begins with its path.
     timeout: seconds for parsing and solving a file. After that its line is `s UNKNOWN`.
     begun: called when the first file has been read and can be solved.
     """
@@ -55,7 +56,7 @@ def _solved(
 
 
 def _text_solver() -> Callable[[tuple[bytes, str]], str]:
-    """Return the function that parses and solves the text of a file, for worker processes."""
+    """Return a function for worker processes that parses and solves the text of a file."""
     return lambda named: write_model(solve_clauses(read_cnf(*named).clauses))
 
 

@@ -1,4 +1,4 @@
-"""The embedded LTL solver: folding, lassos in parallel, an exact tableau, a canonical witness."""
+"""The embedded LTL solver: it tries many small lassos at once, then searches with a tableau."""
 
 from __future__ import annotations
 
@@ -16,11 +16,13 @@ from logicgen.syntax.answers import Trace, literals_of
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.formula_language import propositional
 
-# Shapes with at most this number of positions are tried on lassos in parallel, before the tableau.
+# Before the tableau, the solver evaluates many lassos at once. They have at most this number of
+# positions.
 PARALLEL = 3
 
-# If the tableau's word has at most this number of positions, and the formula is small enough, the
-# solver searches for a word with fewer positions, shape by shape.
+# The tableau's word may be longer than needed. If it has at most SHORTENED positions, the solver
+# searches for a word with fewer positions. The product of the positions and the nodes of the
+# formula's graph is limited, too.
 SHORTENED = 12
 NODES_TIMES_POSITIONS = 1000
 
@@ -36,10 +38,11 @@ positions and the length of the period."""
 class EmbeddedSolver(Solver):
     """A complete decision procedure for LTL in Python, with PySAT for propositional reasoning.
 
-    The witness depends on meaning and order only, never on names, hashes or the heuristics of a SAT
-    solver. The solver takes the first shape in which it finds a word (fewer positions, then shorter
-    periods), and the first word of that shape (true before false). It collects the literals that
-    justify the formula on that word. Then it drops every literal that is not needed, last first.
+    The witness depends only on the meaning of the formula and the order of its symbols, not on
+    names or on the heuristics of a SAT solver. A shape is a number of positions and the length of
+    the period. The solver takes the first shape in which it finds a word (fewer positions, then
+    shorter periods), and the first word of that shape (true before false). It collects the literals
+    that make the formula true on that word. Then it drops literals that are not needed, last first.
 
     effort: the number of steps (see `Effort`) after which the solver gives up and returns
     `unknown`. None is no limit.
@@ -79,7 +82,7 @@ class EmbeddedSolver(Solver):
         return Solution.sat(_trace(graph, literals, positions, loop))
 
     def check(self, problem: Formula, answer: Trace) -> Verdict:
-        """Return `correct` if all words of the trace satisfy the formula. Exact for any positions.
+        """Return `correct` if all words of the trace satisfy the formula.
 
         Returns `invalid` if a position is unsatisfiable, and `unknown` if the effort is spent.
         Raises LogicgenError for an unknown operator.
@@ -90,11 +93,10 @@ class EmbeddedSolver(Solver):
             return Verdict.UNKNOWN
 
     def counterexample(self, problem: Formula, answer: Trace) -> Trace | None:
-        """Return a trace that overlaps the answer and falsifies the formula, or None.
+        """Return a trace that falsifies the formula and has a word in common with the answer.
 
-        It consists of the literals of `falsifying_word` that falsify the formula. Returns None if
-        the answer is right, or if the effort is spent. The answer's positions have to be
-        satisfiable.
+        All words of this trace falsify the formula. Returns None if the answer is right, or if the
+        effort is spent. Each position of the answer has to be satisfiable.
         """
         graph = Graph()
         root = graph.add(problem) ^ 1
@@ -108,9 +110,10 @@ class EmbeddedSolver(Solver):
         return _trace(graph, literals, positions, positions - period)
 
     def falsifying_word(self, problem: Formula, answer: Trace) -> Word | None:
-        """Return the first word of the answer that the tableau finds to falsify a formula, or None.
+        """Return a word of the answer that falsifies the formula, or None.
 
-        Returns None as well if the effort is spent. The positions have to be satisfiable.
+        Returns None if the answer is right, or if the effort is spent. Each position of the answer
+        has to be satisfiable.
         """
         graph = Graph()
         root = graph.add(problem) ^ 1
@@ -129,7 +132,10 @@ class EmbeddedSolver(Solver):
     def _falsifying(
         self, graph: Graph, root: int, answer: Trace
     ) -> tuple[list[Letter], int] | None:
-        """Return letters and period of a word of the answer that satisfies `root`, or None."""
+        """Return a word of the answer that satisfies the formula of edge `root`, or None.
+
+        The word is given as its letters and the length of its period.
+        """
         letters = [graph.add(position) for position in answer.positions]
         if root == FALSE:
             return None
@@ -188,7 +194,10 @@ class EmbeddedSolver(Solver):
 def _check_any(
     shape: TraceShape, answer: Trace, others: list[Formula], literals: Literals
 ) -> Verdict:
-    """Return the verdict on a trace with positions that are not conjunctions of literals."""
+    """Return the verdict on a trace with positions that are not conjunctions of literals.
+
+    others: the formulas of these positions. literals: the literals of the other positions.
+    """
     for position in others:
         propositional().check_operators(position)
     graph = shape.graph
@@ -225,7 +234,10 @@ def _single(graph: Graph, nodes: list[int], letters: list[Letter], period: int) 
 
 
 def _rolled(stem: list[Letter], period: list[Letter]) -> tuple[list[Letter], int]:
-    """Return the letters of a word with the shortest period and stem, and the period's length."""
+    """Shorten period and stem as far as possible without changing the word.
+
+    Returns the letters of stem and period, and the length of the period.
+    """
     for length in range(1, len(period)):
         if len(period) % length == 0 and period == period[:length] * (len(period) // length):
             period = period[:length]

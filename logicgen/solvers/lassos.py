@@ -1,9 +1,11 @@
-"""LTL on many lassos at once: one integer per subformula and position, one bit per lasso.
+"""Evaluate LTL formulas on many lassos at once.
 
-All lassos of a run have the same shape: `positions` letters; after the last letter, the word
-continues with letter number `loop`. `evaluate` returns truth values on words. `evaluate_known`
-takes one symbolic trace, in which only some values are known. It returns the truth values that are
-certain (Kleene's three-valued logic).
+A lasso is a word of `positions` letters; after the last letter, it continues with letter number
+`loop`. All lassos of a call have the same two numbers. An integer contains the truth values of one
+subformula at one position, with one bit for each lasso.
+
+`evaluate` returns truth values on lassos. `evaluate_known` takes a trace in which only some symbols
+have known values. It returns the truth values that are certain (Kleene's three-valued logic).
 """
 
 from __future__ import annotations
@@ -14,8 +16,8 @@ from random import Random
 from logicgen.solvers.ltl_graph import AND, NEXT, SYMBOL, UNTIL, Graph
 from logicgen.solvers.truth_table import table_columns
 
-# Many lassos find nearly every formula that many words satisfy. Few lassos keep an operation on
-# these integers nearly as fast as on a machine word.
+# The number of lassos in a random sample. In a larger sample, more formulas have a lasso that
+# satisfies them. In a smaller sample, an operation on the integers is faster.
 LANES = 1024
 _BITS = LANES.bit_length() - 1
 
@@ -28,10 +30,10 @@ Values = list[list[int] | None]
 
 @cache
 def all_or_some(symbols: int, positions: int) -> tuple[Columns, int]:
-    """Return the letters of all lassos over the symbols, or of LANES random ones if there are more.
+    """Return the letters of all lassos, or of LANES random lassos if there are more.
 
-    The result is the columns, and the integer with a bit for each lasso. In the first lasso all
-    symbols are true. The random lassos are the same on every machine.
+    The result is the letters as columns, and the integer in which the bit of every lasso is 1. In
+    the first lasso all symbols are true. The random lassos are the same on every machine.
     """
     bits = symbols * positions
     if exhaustive(symbols, positions):
@@ -51,9 +53,11 @@ def exhaustive(symbols: int, positions: int) -> bool:
 def evaluate(
     graph: Graph, nodes: list[int], columns: Columns, positions: int, loop: int, full: int
 ) -> Values:
-    """Return the truth values of `nodes` (operands first) on words. `full` has all lassos.
+    """Return the truth values of the nodes of a graph on lassos.
 
-    Columns of symbols that are not among the nodes may have any values.
+    nodes: the numbers of the nodes, operands before operators.
+    columns: the letters of the lassos. Symbols that are not among the nodes may have any values.
+    full: the integer in which the bit of every lasso is 1.
     """
     kind, left, right = graph.kind, graph.left, graph.right
     values: Values = [None] * (2 * len(kind))
@@ -107,11 +111,12 @@ def evaluate_known(
     positions: int,
     loop: int,
 ) -> list[list[int]]:
-    """Return the truth values that are certain, by edge and position.
+    """Return, by edge and position, 1 if the edge's formula is found to be certainly true, else 0.
 
-    `known` lists, by symbol, the positions where it is known to be true, and to be false (1). An
-    unknown symbol may have a different value at each visit. Each operator is evaluated on the
-    certain values of its operands alone, so some certain values are not found.
+    known: two lists for each symbol. The entry of a position is 1 if the symbol is known to be true
+        (first list) or false (second list), else 0. An unknown value may change at each visit.
+
+    Operators are evaluated one at a time, so some certain values are not found.
     """
     kind, left, right = graph.kind, graph.left, graph.right
     certain: list[list[int]] = [[]] * (2 * len(kind))

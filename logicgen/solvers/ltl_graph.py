@@ -1,11 +1,13 @@
-"""LTL formulas as small graphs: five kinds of nodes, negation on the edges, folded while built.
+"""LTL formulas as graphs, which are simplified while they are built.
 
-A node is a symbol, `&`, `^`, `X` or `U`. All other operators are expressed by these and negations.
-An edge is `2 * node + 1` if it negates, otherwise `2 * node`. So `edge ^ 1` is the negation. Node 0
-is the constant true. Equal subformulas share a node. Simple laws replace a subformula that is
-constant or equal to another subformula; it never becomes a node. This alone decides most
-unsatisfiable formulas of random data sets.
-Nodes are numbered in order of first occurrence, operands before operators. Names do not matter.
+A node is a symbol or an operator `&`, `^`, `X` or `U`. All other operators are expressed by these
+and by negation. An edge is a number that stands for a formula: `2 * node` for the formula of a
+node, `2 * node + 1` for its negation. So `edge ^ 1` is the negation of an edge. Node 0 is the
+constant true.
+
+Equal subformulas share a node. If a simple law shows that a subformula is constant, or equal to
+another subformula, it gets no node of its own. This alone decides most unsatisfiable formulas of
+random data sets. Nodes are numbered in order of first occurrence, operands before operators.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from logicgen.syntax.formula import Formula
 SYMBOL, AND, XOR, NEXT, UNTIL = range(5)
 TRUE, FALSE = 0, 1
 
-# Laws that move an operator out of its operands look at most this deep, to limit the recursion.
+# The deepest recursion of laws that move an operator out of its operands. One of these laws: `Xa &
+# Xb` is `X(a & b)`.
 DEPTH = 50
 
 
@@ -43,7 +46,7 @@ class Graph:
         return edge
 
     def symbol(self, name: str) -> int:
-        """Return the edge to a symbol."""
+        """Return the edge of a symbol."""
         edge = self._symbol.get(name)
         if edge is None:
             number = len(self.symbols)
@@ -55,7 +58,7 @@ class Graph:
         return edge
 
     def conjunction(self, a: int, b: int, depth: int = DEPTH) -> int:
-        """Return the edge to `a & b`."""
+        """Return the edge of `a & b` for two edges. depth: the deepest recursion of laws."""
         if a > b:
             a, b = b, a
         if a <= 1:  # a constant
@@ -73,7 +76,7 @@ class Graph:
         return self._node(AND, a, b)
 
     def _joined(self, a: int, b: int, depth: int) -> int:
-        """Return the edge to `a & b` for two nodes of one kind, as one node if a law allows it."""
+        """Return the edge of `a & b` for two nodes of the same kind. If a law fits, apply it."""
         kind, left, right = self.kind[a >> 1], self.left, self.right
         if kind == NEXT:  # Xa & Xb is X(a & b)
             x, y = left[a >> 1] ^ (a & 1), left[b >> 1] ^ (b & 1)
@@ -85,7 +88,7 @@ class Graph:
         return self._node(AND, a, b)
 
     def implies(self, a: int, b: int) -> bool:
-        """Return whether a law that looks at only one node shows that `a` implies `b`."""
+        """Return whether a simple law shows that edge `a` implies edge `b`."""
         node = a >> 1
         kind = self.kind[node]
         if kind == AND:
@@ -100,7 +103,7 @@ class Graph:
         return kind == UNTIL and not b & 1 and self.right[node] == a  # y implies x U y
 
     def exclusive(self, a: int, b: int, depth: int = DEPTH) -> int:
-        """Return the edge to `a ^ b`."""
+        """Return the edge of `a ^ b` for two edges. depth: as in `conjunction`."""
         sign = (a ^ b) & 1
         a, b = a & -2, b & -2
         if a > b:
@@ -115,13 +118,13 @@ class Graph:
         return self._node(XOR, a, b) ^ sign
 
     def next(self, a: int) -> int:
-        """Return the edge to `X a`."""
+        """Return the edge of `X a` for an edge."""
         if a <= 1:
             return a
         return self._node(NEXT, a & -2, a & -2) ^ (a & 1)
 
     def until(self, a: int, b: int, depth: int = DEPTH) -> int:
-        """Return the edge to `a U b`."""
+        """Return the edge of `a U b` for two edges. depth: as in `conjunction`."""
         if a == b ^ 1:
             a = TRUE
         if a == TRUE:
@@ -139,17 +142,17 @@ class Graph:
         return self._node(UNTIL, a, b)
 
     def _last_goal(self, b: int) -> int:
-        """Return `d` if `b` is `c U d`, repeatedly, because F(c U d) is F d."""
+        """While `b` is `c U d`, replace it by `d`, because F(c U d) is F d. Return the result."""
         while self.kind[b >> 1] == UNTIL and not b & 1 and self.left[b >> 1] != TRUE:
             b = self.right[b >> 1]
         return b
 
     def _ends_with(self, a: int, b: int) -> bool:
-        """Return whether `a` is `c U b`: (c U b) U b is c U b."""
+        """Return whether `a` has the form `c U b`. In this case `a U b` is `a`."""
         return self.kind[a >> 1] == UNTIL and not a & 1 and self.right[a >> 1] == b
 
     def _absorbs(self, a: int, b: int) -> bool:
-        """Return whether the form of `b` alone shows that `a U b` is `b`."""
+        """Return whether a law about the form of `b` shows that `a U b` is `b`."""
         kind, left, after = self.kind, self.left, b >> 1
         if kind[after] != UNTIL:
             return False
@@ -157,11 +160,11 @@ class Graph:
             return left[after] == a  # a U (a U c) is a U c
         if a != TRUE or left[after] != TRUE:
             return False
-        c = self.right[after]  # b is G !c; if !c is F d, then F G F d is G F d
+        c = self.right[after]  # here b is G !c; if !c is F d, then F b = F G F d = G F d = b
         return bool(c & 1) and kind[c >> 1] == UNTIL and left[c >> 1] == TRUE
 
     def add(self, formula: Formula) -> int:
-        """Return the edge to a formula. Raises LogicgenError if it is not an LTL formula."""
+        """Return the edge of a formula. Raises LogicgenError if it is not an LTL formula."""
         if not formula.operands:
             return self._leaf(formula.token)
         done: dict[Formula, int] = {}
@@ -169,7 +172,7 @@ class Graph:
         while todo:
             node = todo[-1]
             operands = node.operands
-            # Most operands are leaves, which can be added at once.
+            # Most operands are leaves (symbols and constants). Add them here, without `todo`.
             first = operands[0]
             a = done.get(first)
             if a is None:
@@ -238,7 +241,7 @@ class Graph:
         raise LogicgenError(f"{token} is not an operator of LTL with two operands")
 
     def reachable(self, edge: int) -> list[int]:
-        """Return the nodes that an edge depends on, operands first, without the constant."""
+        """Return the nodes that an edge depends on, operands before operators, without node 0."""
         kind, left, right = self.kind, self.left, self.right
         found = {edge >> 1}
         todo = [edge >> 1]

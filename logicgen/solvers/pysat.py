@@ -13,7 +13,9 @@ from logicgen.syntax.formula import Formula
 
 
 class PySATSolver(Solver):
-    """A SAT solver on the Tseitin encoding. Its witness is the same as `TruthTableSolver` gives.
+    """A solver that translates formulas to clauses and calls a SAT solver.
+
+    It returns the same witness as `TruthTableSolver`.
 
     effort: the number of steps (see `Effort`) after which the solver gives up and returns
     `unknown`. None is no limit.
@@ -54,7 +56,10 @@ class PySATSolver(Solver):
         return Solution.sat(Assignment(literals))
 
     def check(self, problem: Formula, answer: Assignment) -> Verdict:
-        """Return `correct` if every completion satisfies the formula, `unknown` as `solve` does."""
+        """Return `correct` if the formula is true for all values of the symbols without a value.
+
+        Returns `unknown` if the effort is spent.
+        """
         if answer.is_contradictory:
             return Verdict.INVALID
         _, clauses, assumed = _falsifying(problem, answer)
@@ -65,9 +70,10 @@ class PySATSolver(Solver):
                 return Verdict.UNKNOWN
 
     def counterexample(self, problem: Formula, answer: Assignment) -> Assignment | None:
-        """Return the first total assignment of an answer that falsifies a formula, or None.
+        """Return the first assignment that agrees with the answer and falsifies the formula.
 
-        It has values for the symbols of the formula. None also means that the effort is spent.
+        It gives a value to each symbol of the formula; true comes before false. Returns None if
+        there is no such assignment, or if the effort is spent.
         """
         symbols, clauses, assumed = _falsifying(problem, answer)
         with SatEngine(clauses, effort=Effort.of(self.effort)) as engine:
@@ -99,7 +105,7 @@ def _falsifying(
 def solve_clauses(clauses: Sequence[Sequence[int]]) -> list[int] | None:
     """Return a model of a set of clauses, or None if it is unsatisfiable.
 
-    The model has a literal for every variable that occurs. It is the first that the engine finds.
+    It is the first model that the engine finds, with a literal for every variable that occurs.
     """
     variables = sorted({abs(literal) for clause in clauses for literal in clause})
     if not all(clauses):  # an empty clause is false; some engines ignore it
@@ -114,7 +120,8 @@ def solve_clauses(clauses: Sequence[Sequence[int]]) -> list[int] | None:
     return [variable if dense[variable] in true else -variable for variable in variables]
 
 
-# A binary operator as `&` or `^` of literals: the signs of the result and of both operands.
+# Operators are expressed by `&` and `^`; for example, `a | b` is `!(!a & !b)`. For `&`, the numbers
+# are the signs (-1: negated) of the result and of both operands; for `^`, the sign of the result.
 _CONJUNCTIONS = {"&": (1, 1, 1), "|": (-1, -1, -1), "->": (-1, 1, -1)}
 _EXCLUSIVE = {"^": 1, "<->": -1}
 
@@ -122,15 +129,17 @@ _EXCLUSIVE = {"^": 1, "<->": -1}
 def tseitin_encoding(formula: Formula) -> tuple[tuple[str, ...], int, list[list[int]]]:
     """Return the Tseitin encoding of a formula: symbols, root literal, clauses.
 
-    Symbol number i (from 0, by first occurrence) is variable i + 1. The root literal can be
-    assumed, or its negation. Raises LogicgenError for an operator or constant of another logic.
+    Symbol number i (from 0, by first occurrence) is variable i + 1. In each model of the clauses,
+    the root literal has the value of the formula. Raises LogicgenError for an operator or constant
+    of another logic.
     """
     symbols = formula.symbols
     literal = {Formula(name): i for i, name in enumerate(symbols, start=1)}
     last = len(symbols)
     clauses: list[list[int]] = []
     todo = [formula]
-    while todo:  # `fold` would number left operands first, and an effort depends on the numbers
+    # `fold` would number left operands first. The steps of a search depend on these numbers.
+    while todo:
         node = todo[-1]
         operands = node.operands
         missing = [operand for operand in operands if operand not in literal]
@@ -149,7 +158,11 @@ def tseitin_encoding(formula: Formula) -> tuple[tuple[str, ...], int, list[list[
 
 
 def _define(variable: int, token: str, operands: list[int], clauses: list[list[int]]) -> int:
-    """Add the clauses of a variable for an operator or constant. Return the literal for it."""
+    """Add clauses that define a variable by an operator or a constant.
+
+    operands: the literals of the operands. Returns the literal with the value of the operator or
+    constant: the variable or its negation.
+    """
     if token in _CONJUNCTIONS:
         sign, first, second = _CONJUNCTIONS[token]
         a, b = first * operands[0], second * operands[1]

@@ -26,7 +26,7 @@ from logicgen.syntax.formula import Formula
 
 @cache
 def solver_plugins() -> dict[str, EntryPoint]:
-    """Return every registered solver plugin by name. Nothing is imported yet."""
+    """Return every registered solver plugin by name, without importing it."""
     return plugins("logicgen.solvers")
 
 
@@ -55,7 +55,7 @@ class PluginFacts:
 
 
 def facts_of(load: Callable[[], Any]) -> PluginFacts:
-    """Return the facts of the class that `load` returns. Catches every exception."""
+    """Return the facts about a plugin, whose class `load` returns. Catches every exception."""
     try:
         plugin = load()
         missing = plugin.missing()
@@ -166,9 +166,10 @@ def _serving(name: str, logic: str) -> Callable[[Question], Any]:
 
 
 def _plain(found: Any, kind: Any) -> tuple[Status, str | None, str]:
-    """Return status, witness in prefix notation, and reason of a solution.
+    """Return a plugin's solution as plain values: status, witness in prefix notation, reason.
 
-    Raises TypeError or ValueError if the value is not a valid solution.
+    found: the value that the plugin returned. kind: the required class of a witness. Raises
+    TypeError or ValueError if the value is not a valid solution.
     """
     if not isinstance(found, Solution):
         raise TypeError(f"solve returned a {type(found).__name__}, not a Solution")
@@ -188,9 +189,9 @@ def _plain(found: Any, kind: Any) -> tuple[Status, str | None, str]:
 
 @cache
 def foreign_facts(name: str) -> PluginFacts:
-    """Return the facts of a plugin. Another process imports the plugin.
+    """Return the facts about a plugin of another package.
 
-    So the import can neither end nor disturb this process.
+    Another process imports the plugin, so the import can neither end nor disturb this process.
     """
     try:
         with Pool[str, PluginFacts](_describing) as pool:
@@ -210,7 +211,7 @@ JUDGE = {"propositional": "pysat", "ltl": "embedded"}
 
 @cache
 def solver_facts(name: str) -> PluginFacts:
-    """Return the properties of a registered plugin, or why it is broken."""
+    """Return the facts about a registered plugin."""
     point = solver_plugins()[name]
     if is_own(point):
         return facts_of(point.load)
@@ -221,7 +222,9 @@ def solver_facts(name: str) -> PluginFacts:
 def load_solver(
     name: str, logic: str, effort: int | None = None, seconds: float | None = None
 ) -> Solver:
-    """Return a solver plugin (cached). Raises LogicgenError if it is unknown, missing or unfit.
+    """Return a solver plugin (cached).
+
+    Raises LogicgenError if the solver is unknown, cannot run here, or decides another logic.
 
     effort: the number of steps after which a solver gives up, if it counts steps.
     seconds: the limit for a problem, if the solver may not end by itself (see `Solver.limit`).

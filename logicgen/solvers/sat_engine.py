@@ -8,16 +8,17 @@ from threading import Lock, Thread
 import pysolvers
 from pysat.solvers import Solver as PySATEngine
 
-# The solver of PySAT that starts and stops fastest, which matters most for a million formulas.
+# The engine for formulas. It starts and stops faster than the other engines of PySAT.
 ENGINE = "minisat22"
 
-# Simplifies clauses during the search, which pays off for one problem of 100,000 clauses.
+# The engine for large sets of clauses, such as 100,000. It simplifies clauses during the search.
 STRONG_ENGINE = "cadical153"
 
-# Conflicts in a search without interruption. They take 0.1 s if conflicts are hard to find.
+# The most conflicts of a search that cannot be interrupted. It takes at most about 0.1 s.
 SHORT = 1_000
 
-# Conflicts between two checks for a signal in the strong engine. Fewer would take longer in all.
+# The strong engine checks for signals after this number of conflicts. A smaller number would make
+# the search slower.
 PIECE = 5_000
 
 NO_LIMIT = 1 << 62
@@ -52,11 +53,11 @@ class SatEngine(PySATEngine):  # type: ignore[misc]
     """A SAT engine with clauses. Use it as a context manager, or call `delete`.
 
     In the main thread, PySAT installs its own handler of SIGINT. The handler jumps out of native
-    code, whatever that code holds, so the process may crash or wait for ever for a lock of malloc.
-    This class prevents that. The last two arguments of its native calls are `main_thread=0`, so
-    that PySAT installs no handler, and `expect_interrupt=0`, which keeps Python's global lock. A
-    short search is not interrupted. A long search runs in a thread; the caller waits for it and
-    can be interrupted. Searches spend `effort`.
+    code, which may hold a lock of malloc. The process may then crash or wait for ever. This class
+    prevents that. The last two arguments of its native calls are `main_thread=0`, so that PySAT
+    installs no handler, and `expect_interrupt=0`, which keeps Python's global lock. A short search
+    is not interrupted. A long search runs in a thread; the caller waits for it and can be
+    interrupted. The steps of searches are counted by `effort`.
     """
 
     def __init__(
@@ -126,14 +127,17 @@ class SatEngine(PySATEngine):  # type: ignore[misc]
         self.solver.conf_budget(conflicts)
 
     def _spend(self) -> None:
-        """Spend the conflicts since the last call. Raises EffortError."""
+        """Count the conflicts since the last call as steps. Raises EffortError at the limit."""
         if self._effort is not None:
             before, self._conflicts = self._conflicts, self.solver.accum_stats()["conflicts"]
             self._effort.spend(self._conflicts - before)
 
 
 def first_model(engine: SatEngine, count: int, assumed: Sequence[int] = ()) -> list[int] | None:
-    """Return the literals of `count` variables in the first model, true before false, or None."""
+    """Return the literals of the variables 1 to `count` in the lexicographically first model.
+
+    True comes before false. Returns None if no model contains the literals `assumed`.
+    """
     fixed = list(assumed)
     if not engine.solve(fixed):
         return None

@@ -83,7 +83,7 @@ class Solver(Protocol):
         return None
 
     def solve(self, problem: Any) -> Solution:
-        """Return a solution with a witness, or with a status that excludes a witness."""
+        """Return a solution. Only the status `sat` can have a witness."""
 
     def check(self, problem: Any, answer: Any) -> Verdict:
-        """Return `correct`, `incorrect` or `invalid`. The task decides whether it is `exact`."""
+        """Return the verdict on an answer, but never `exact`: a solver knows no stored answer."""

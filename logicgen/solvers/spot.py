@@ -24,7 +24,7 @@ NEEDED = ("formula", "make_bdd_dict", "parse_word", "translate", "version")
 
 
 class SpotSolver(Solver):
-    """Decisions by translation to automata, emptiness and intersection.
+    """A solver that translates formulas to automata with Spot.
 
     A witness depends on Spot's version, and may depend on earlier calls in the same process.
     """
@@ -93,7 +93,7 @@ class SpotSolver(Solver):
 
 
 def _automaton(formula: Formula, dictionary: Any) -> Any:
-    """Return an automaton for checks. It need not be small, which makes Spot faster."""
+    """Return the automaton of a formula for checks. It is not minimized, which saves time."""
     import spot
 
     ltl().check_operators(formula)

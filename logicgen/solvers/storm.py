@@ -1,9 +1,10 @@
 """LTL judged by the probabilistic model checker Storm, independently of the embedded solver.
 
 A lasso of letters is a Markov chain. A symbolic trace is a Markov decision process that chooses the
-letter of the next position. All its words satisfy a formula if and only if `Pmin = 1`. A formula is
-satisfiable if and only if `Pmax > 0` on the process that may choose any letter. Storm translates
-the formula with the copy of Spot in its wheel.
+letter of the next position. `Pmin` and `Pmax` are the least and the greatest probability of a
+formula over all choices. All words of a trace satisfy a formula if and only if `Pmin = 1`. A
+formula is satisfiable if and only if `Pmax > 0` on the process that may choose any letter. Storm
+translates the formula with the copy of Spot in its wheel.
 
 For a few formulas in ten thousand, Storm (stormpy 2.0.0) refuses the acceptance condition of its
 own automaton, or returns `Pmax = 0` although `Pmin = 0` for the negation. So this module asks about
@@ -27,7 +28,7 @@ MOST_SYMBOLS = 8
 
 Letter = tuple[bool, ...]
 
-# Storm's formulas have the operators ! & | X F G U.
+# Each operator in Storm's notation, which has only ! & | X F G U. {0} and {1} are the operands.
 _WRITTEN = {
     "!": "!({0})",
     "&": "(({0}) & ({1}))",
@@ -46,7 +47,10 @@ _WRITTEN = {
 
 
 class StormSolver(Solver):
-    """Satisfiability without a witness, and exact checks of traces; `unknown` where Storm fails."""
+    """A solver that decides satisfiability without a witness, and checks traces exactly.
+
+    The result is `unknown` if Storm fails.
+    """
 
     name: ClassVar[str] = "storm"
     logic: ClassVar[str] = "ltl"
@@ -59,7 +63,7 @@ class StormSolver(Solver):
         return None
 
     def solve(self, problem: Formula) -> Solution:
-        """Return satisfiable without a witness, or unsat. Raises LogicgenError above 8 symbols."""
+        """Return `sat` without a witness, or `unsat`. Raises LogicgenError above 8 symbols."""
         symbols = problem.symbols
         model = _any_letter(_few(symbols))
         try:
@@ -127,7 +131,11 @@ def _letters(position: Formula, symbols: tuple[str, ...]) -> list[Letter]:
 
 
 def _property(operator: str, formula: Formula) -> str:
-    """Return a formula in Storm's syntax. Storm reads `!(false)` as a label, so true is `one`."""
+    """Return Storm's query for the probability `operator` of a formula.
+
+    Storm reads `!(false)` as a label. So the constant true is written as the label `one`, which
+    every state has.
+    """
     number = {name: i for i, name in enumerate(formula.symbols)}
 
     def text(node: Formula, operands: list[str]) -> str:
@@ -157,7 +165,11 @@ def _any_letter(symbols: int) -> Any:
 
 
 def _model(letters: list[list[Letter]], loop: int, chain: bool) -> Any:
-    """Return a Markov chain, or a decision process that chooses a position's letter each time."""
+    """Return Storm's model of a trace: a Markov chain, or (if not `chain`) a decision process.
+
+    letters: by position, the letters that are allowed there. A Markov chain needs exactly one
+    letter at each position. A decision process chooses among them at each visit.
+    """
     from stormpy.datastructures import SparseMatrixBuilder
     from stormpy.models import SparseDtmc, SparseMdp, SparseModelComponents
 

@@ -1,18 +1,23 @@
-"""An exact LTL tableau, built on the fly: does some word of a lasso of letters satisfy a formula?
+"""Decide whether some word of a trace satisfies an LTL formula: an exact tableau, built on the fly.
 
-A state is a position of the lasso and a set of formulas that must hold from there on. A step
+A trace has a propositional formula at each position; position `loop` follows the last position. A
+word has a letter (truth values of all symbols) at each position; the letter satisfies the formula
+of the position.
+
+A state is a position of the trace and a set of formulas that must hold from there on. A step
 unfolds every formula into conditions on the present letter and on the next state:
 
     a U b  =  b | a & X(a U b)        !(a U b)  =  !b & (!a | X !(a U b))
 
 So a state is a propositional problem over the symbols and the atoms "f must hold next". A SAT
 solver finds its models. The steps are the models with inclusion-minimal sets of atoms, because a
-state with more obligations accepts no more words. No disjunction is ever multiplied out.
+state with more formulas accepts no more words.
 
-A step that takes `X(a U b)` for `a U b` postpones the until. A run is accepting if it postpones no
-until for ever: a generalized Büchi condition. A depth-first search for strongly connected
-components stops at the first accepting component. If a state is found to accept nothing, a clause
-excludes it, and all states that contain it.
+An until is a formula `a U b`. A step postpones the until if it requires `X(a U b)` instead of `b`.
+A run (a sequence of steps) is accepting if it postpones no until for ever. This is a generalized
+Büchi condition. A component is a set of strongly connected states. A depth-first search stops at
+the first component with an accepting run. If a state accepts no word, a clause excludes the state,
+and all states at its position that contain its formulas.
 
 Sources:
 - Couvreur, On-the-fly verification of linear temporal logic (FM 1999).
@@ -34,28 +39,30 @@ State = tuple[int, int]
 """A position, and a set of formulas as bits."""
 
 Letter = list[bool]
-"""Truth values by symbol of the graph."""
+"""The truth value of each symbol of the graph."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """A way to meet the obligations of a state now."""
+    """A step from one state to the next."""
 
     target: State  # the state after the step
-    met: int  # the `U` formulas (untils) that the step does not postpone, as bits
+    met: int  # the untils (`U` formulas) that the step does not postpone, as bits
     atoms: tuple[int, ...]  # the chosen atoms "f must hold next", as SAT variables
 
 
 class Unfolding:
-    """The steps between the states of a formula on a lasso of letters.
+    """The steps between the states of a formula on a trace.
 
     Use it as a context manager, because it holds a SAT solver.
 
     Args:
-        graph: holds the formula and the positions.
-        root: edge of the formula.
-        positions: edges of propositional formulas, each satisfiable; `[TRUE]` for all words.
-        loop: the position after the last one.
+        graph: contains the formula and the formulas of the positions. An edge of the graph stands
+            for a formula.
+        root: the edge of the formula.
+        positions: the edges of the formulas at the positions of the trace. Each formula is
+            satisfiable. `[TRUE]` allows all words.
+        loop: the position that follows the last position.
         effort: the effort of the SAT solver. None is no limit.
     """
 
@@ -72,13 +79,18 @@ class Unfolding:
         self._loop = loop
         self._clauses: list[list[int]] = []
         self._last = len(graph.symbols)  # symbol number i is variable i + 1
-        self._literal: dict[int, int] = {}
-        self._pending: list[int] = []
-        self._element: dict[int, int] = {}  # edge -> its bit in sets of formulas
-        self._asked: list[int] = []  # by element: the variable "element must hold next"
-        self._now: list[int] = []  # by element: the literal "element holds now"
-        self._next: dict[int, int] = {}  # edge -> atom "edge must hold next"
-        self.atoms: dict[int, tuple[int, int]] = {}  # atom -> elements, postponed untils
+        # An edge of the graph stands for a formula. A set of formulas is an int: bit i is 1 if the
+        # formula with the number i is in the set.
+        self._literal: dict[int, int] = {}  # edge -> the SAT literal "the formula holds now"
+        self._pending: list[int] = []  # edges whose clauses are still missing
+        self._element: dict[int, int] = {}  # edge -> the number of the formula
+        self._asked: list[int] = []  # number of a formula -> the SAT variable "it must hold next"
+        self._now: list[int] = []  # number of a formula -> the SAT literal "it holds now"
+        # edge -> its atom: the SAT variable whose truth requires the formula in the next state
+        self._next: dict[int, int] = {}
+        # atom -> the set of formulas that it requires in the next state, and the set of untils that
+        # it postpones
+        self.atoms: dict[int, tuple[int, int]] = {}
         self._untils = 0
         self._at = [self._new() for _ in positions]
         for at, position in zip(self._at, positions, strict=True):
@@ -119,7 +131,10 @@ class Unfolding:
         return literal
 
     def _unfold(self, edge: int) -> None:
-        """Add the clauses that follow if an edge's literal is true. It is never negated."""
+        """Add clauses that make the formula of an edge hold now if the literal of the edge is true.
+
+        The converse needs no clauses, because no other clause contains the negated literal.
+        """
         graph, clauses, holds = self._graph, self._clauses, self._now_literal
         node, negated = edge >> 1, edge & 1
         now, kind = self._literal[edge], graph.kind[node]
@@ -149,7 +164,7 @@ class Unfolding:
         return atom
 
     def _elements(self, edge: int) -> int:
-        """Return the conjuncts of an edge's formula as a set of formulas (bits)."""
+        """Split the formula of an edge into conjuncts, and return them as a set (bits)."""
         graph = self._graph
         found = 0
         todo = [edge]
@@ -177,12 +192,15 @@ class Unfolding:
         return [self._at[position], *(self._now[number] for number in _members(formulas))]
 
     def steps(self, state: State, order: list[int]) -> Iterator[Step]:
-        """Yield the minimal steps, in lexicographic order of their atoms (absent before present).
+        """Yield the minimal steps from a state, in lexicographic order of their atoms.
 
-        The steps depend on meaning alone, not on the engine's heuristics. `order` holds all atoms.
+        An absent atom comes before a present atom. The steps depend on the meaning of the formula
+        alone, not on the heuristics of the SAT engine.
+
+        order: all atoms.
         """
         engine, atoms = self._engine, self.atoms
-        here = self._new()  # the literal that activates the clauses against steps found before
+        here = self._new()  # if this literal is true, clauses exclude the steps found before
         assumed = [*self._assumed(state), here]
         target = self._after(state[0])
         _, implied = engine.propagate(assumed)
@@ -210,7 +228,11 @@ class Unfolding:
             engine.add_clause([-here, *(-atom for atom in chosen)])
 
     def exclude(self, state: State) -> None:
-        """Exclude, from now on, steps to this state and to all states with more obligations."""
+        """Exclude all steps to this state from the results of `steps`.
+
+        Also exclude steps to states at the same position that contain all formulas of this state.
+        If this state accepts no word, these states accept no word either.
+        """
         position, formulas = state
         asked = [-self._asked[number] for number in _members(formulas)]
         for before in {position - 1, self._count - 1}:
@@ -218,7 +240,7 @@ class Unfolding:
                 self._engine.add_clause([-self._at[before], *asked])
 
     def letter(self, state: State, step: Step) -> Letter:
-        """Return the first letter (true before false) that allows a step."""
+        """Return the lexicographically first letter (true before false) that allows a step."""
         chosen = set(step.atoms)
         fixed = self._assumed(state)
         fixed += [atom if atom in chosen else -atom for atom in self.atoms]
@@ -230,7 +252,10 @@ class Unfolding:
 def gate(
     kind: int, negated: int, now: int, a: int, b: int, holds: Callable[[int], int]
 ) -> list[list[int]]:
-    """Return clauses by which the literal `now` requires an AND or XOR of two edges."""
+    """Return clauses that require an AND or XOR of the edges `a` and `b` if `now` is true.
+
+    now: a literal. negated: 1 if the AND or XOR must be false. holds: returns an edge's literal.
+    """
     if kind == AND and negated:
         return [[-now, holds(a ^ 1), holds(b ^ 1)]]
     if kind == AND:
@@ -249,19 +274,22 @@ def _members(formulas: int) -> Iterator[int]:
 @dataclass
 class _Visit:
     number: int
-    order: list[int]  # the atoms; those at the beginning should be absent first
+    order: list[int]  # all atoms, in the order for `Unfolding.steps`
     steps: list[Step] = field(default_factory=list)
 
 
 class Tableau(Unfolding):
-    """The product of a lasso of letters with the words that satisfy a formula."""
+    """A search for a word of a trace that satisfies a formula."""
 
     def is_empty(self) -> bool:
-        """Return whether no word of the lasso satisfies the formula."""
+        """Return whether no word of the trace satisfies the formula."""
         return self._search() is None
 
     def word(self) -> tuple[list[Letter], list[Letter]] | None:
-        """Return a word of the lasso that satisfies the formula, as stem and period, or None."""
+        """Return a word of the trace that satisfies the formula, or None.
+
+        The word is given as the letters of its stem and the letters of its period.
+        """
         found = self._search()
         if found is None:
             return None
@@ -283,14 +311,15 @@ class Tableau(Unfolding):
         return letters[: len(stem)], letters[len(stem) :]
 
     def _search(self) -> tuple[dict[State, _Visit], State, set[State]] | None:
-        """Return the visited states, and root and states of an accepting component, or None."""
+        """Return (visited states, first state of an accepting component, its states), or None."""
         if self.start is None:
             return None
         visits: dict[State, _Visit] = {}
         dead: set[State] = set()
-        open_states: list[State] = []  # in order of their numbers
-        # The components of open states. Each has the number of its first state and the untils met
-        # inside. All but the first also have the untils met on the step that leads into them.
+        open_states: list[State] = []  # visited states that are not dead.
+        # Three numbers for each component of open states. The first is the number of its first
+        # state. The second is the untils that some step inside it does not postpone, as bits. The
+        # third is the untils that the step into it does not postpone, as bits.
         roots: list[list[int]] = []
         path: list[tuple[State, Iterator[Step]]] = []
 
@@ -332,7 +361,7 @@ class Tableau(Unfolding):
         return None
 
     def _close(self, root: State, open_states: list[State], dead: set[State]) -> None:
-        """Move the states of a component that accepts nothing from `open_states` to `dead`."""
+        """Move the last component, which accepts no word, from `open_states` to `dead`."""
         closed = None
         while closed != root:
             closed = open_states.pop()
@@ -340,7 +369,10 @@ class Tableau(Unfolding):
             self.exclude(closed)
 
     def _urgent_first(self, order: list[int], postponed: int) -> list[int]:
-        """Sort atoms: atoms that postpone the given untils come first, so that search is fair."""
+        """Move atoms that postpone the given untils to the front of the order.
+
+        `steps` then tries first to make these atoms false.
+        """
         late = [atom for atom in order if self.atoms[atom][1] & postponed]
         return late + [atom for atom in order if not self.atoms[atom][1] & postponed]
 
@@ -352,7 +384,11 @@ def _way(
     goal: State | None = None,
     missing: int = 0,
 ) -> list[tuple[State, Step]]:
-    """Return the shortest path of known steps to a goal, or to a step that meets an until."""
+    """Return the shortest path from `start`, as pairs of a state and the step from it.
+
+    The path ends with a step to `goal`, or with a step that does not postpone one of the untils in
+    `missing` (bits). It visits only `allowed` states.
+    """
     came: dict[State, tuple[State, Step]] = {}
     queue = deque([start])
     seen = {start}

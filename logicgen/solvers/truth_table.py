@@ -1,6 +1,7 @@
 """Propositional problems by truth table: exact, without dependencies, independent of SAT solvers.
 
-A table over n symbols is one Python integer of 2**n bits. An operator is one operation on integers.
+A table over n symbols is one Python integer of 2**n bits, one for each row (total assignment). An
+operator is one operation on integers.
 """
 
 from __future__ import annotations
@@ -19,13 +20,12 @@ MOST_SYMBOLS = 20
 
 
 class TruthTableSolver(Solver):
-    """Truth tables as integers.
+    """A solver of propositional formulas by truth tables.
 
-    The witness is defined by meaning alone, so all solvers that follow this definition give the
-    same witness. Take the first total model in lexicographic order: symbols in order of first
-    occurrence, true before false. Then drop literals, last one first, if every completion of the
-    remaining literals still satisfies the formula. The result is subset-minimal (a prime
-    implicant).
+    Its witness is defined as follows. Take the first total model in lexicographic order: symbols in
+    order of first occurrence, true before false. Then drop literals, last one first, if the formula
+    is true for all values of the symbols without a literal. The result is a prime implicant: no
+    further literal can be dropped. All solvers that follow this definition give the same witness.
     """
 
     name: ClassVar[str] = "truth-table"
@@ -39,15 +39,16 @@ class TruthTableSolver(Solver):
         return UNSAT if found is None else Solution.sat(found)
 
     def check(self, problem: Formula, answer: Assignment) -> Verdict:
-        """Return `correct` if every completion of the assignment satisfies the formula."""
+        """Return `correct` if the formula is true for all values of the symbols without a value."""
         if answer.is_contradictory:
             return Verdict.INVALID
         return Verdict.INCORRECT if _falsifying(problem, answer) else Verdict.CORRECT
 
     def counterexample(self, problem: Formula, answer: Assignment) -> Assignment | None:
-        """Return the first total assignment of an answer that falsifies a formula, or None.
+        """Return the first assignment that agrees with the answer and falsifies the formula.
 
-        It has values for the symbols of the formula.
+        It gives a value to each symbol of the formula; true comes before false. Returns None if
+        there is no such assignment.
         """
         found = _falsifying(problem, answer)
         if not found:
@@ -69,8 +70,8 @@ def minimal_assignment(problem: Formula, rng: Random | None = None) -> Assignmen
     columns, full, table = _tables(problem)
     if not table:
         return None
-    # Row 0 makes every symbol true, and the first symbol counts most. So the first model in
-    # lexicographic order is the lowest bit.
+    # The rows (bits) are in lexicographic order of their assignments, true before false. So the
+    # lowest bit is the first model.
     row = (table & -table).bit_length() - 1 if rng is None else rng.choice(_rows(table))
     wrong = full ^ table
     literals = [column if column >> row & 1 else full ^ column for column in columns]
@@ -91,7 +92,8 @@ def fewest_literals(problem: Formula) -> Assignment | None:
     """Return the right assignment with the fewest literals; None if unsatisfiable.
 
     Assignments of equal size are ordered by their symbols (in order of first occurrence), then by
-    their values (true before false). Raises LogicgenError above 20 symbols. Slow above a dozen.
+    their values (true before false). Raises LogicgenError above 20 symbols. This function is slow
+    above a dozen symbols.
     """
     symbols = problem.symbols
     columns, _, table = _tables(problem)
@@ -111,9 +113,10 @@ def fewest_literals(problem: Formula) -> Assignment | None:
 
 
 def determined(problem: Formula, answer: Assignment) -> dict[Formula, bool | None]:
-    """Return the value that each subformula has in all completions; None if it has two values.
+    """Return the truth value of each subformula under an assignment.
 
-    Raises LogicgenError if the answer is contradictory or leaves more than 20 symbols open.
+    The value is None if it depends on symbols that the assignment omits. Raises LogicgenError if
+    the assignment is contradictory, or omits more than 20 symbols of the formula.
     """
     if answer.is_contradictory:
         raise LogicgenError("a contradictory assignment has no completions")
@@ -186,7 +189,10 @@ def table_columns(symbols: int) -> tuple[list[int], int]:
 
 
 def truth_table(formula: Formula, column: dict[str, int], full: int) -> int:
-    """Return the rows that satisfy a formula. column, full: from `table_columns`, by symbol."""
+    """Return the rows that satisfy a formula, as bits.
+
+    column: for each symbol, the rows in which it is true. full: the set of all rows.
+    """
     stack: list[int] = []
     nodes: list[Formula] = []
     todo = [formula]

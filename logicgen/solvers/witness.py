@@ -1,9 +1,10 @@
 """Symbolic traces with as few literals as possible, from a word that satisfies a formula.
 
-First, the literals that justify the formula's truth are collected, top down. A true disjunction
-needs one operand, a true until needs the way to its goal. Every word with these literals satisfies
-the formula. Then literals are dropped, last first, if the remaining literals are still enough. The
-result is minimal: without any single literal, some word falsifies the formula.
+First, literals that make the formula true are collected, top down. A disjunction needs one true
+operand. `a U b` needs `b` at one position, and `a` at the positions before it. Every word with
+these literals satisfies the formula. Then literals are dropped, last first, if the remaining
+literals are still enough. The result is minimal: without any single literal, some word falsifies
+the formula.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ TOGETHER = 64
 
 
 def justify(graph: Graph, root: int, values: Values, lane: int, loop: int) -> Literals:
-    """Return literals of a lasso that make a formula true for all values of other symbols.
+    """Return literals of a lasso that make a formula true for all values of the other symbols.
 
     The result is sorted.
 
@@ -69,10 +70,11 @@ def _reasons(
     is_true: Callable[[int, int], bool],
     seen: set[tuple[int, int]],
 ) -> list[tuple[int, int]]:
-    """Return (edge, position) pairs that together make a true edge true at position `i`.
+    """Return true (edge, position) pairs that together make `edge` true at position `i`.
 
     after: the position that follows `i`.
-    seen: the pairs that are already reasons. If there is a choice, a pair in `seen` is preferred,
+    is_true: returns whether an edge is true at a position.
+    seen: pairs that were returned before. If there is a choice, a pair in `seen` is preferred,
         because it adds no literals.
     """
     node, negated = edge >> 1, edge & 1
@@ -132,7 +134,7 @@ class TraceShape(NamedTuple):
         return literals
 
     def all_satisfy(self, literals: Literals) -> bool:
-        """Return whether all words with these literals satisfy the formula. Exact."""
+        """Return whether all words with these literals satisfy the formula. The result is exact."""
         verdict = self.certain(literals)
         if verdict is not None:
             return verdict
@@ -145,7 +147,10 @@ class TraceShape(NamedTuple):
         return self.contains(letters)
 
     def contains(self, letters: list[int]) -> bool:
-        """Return whether all words whose letters satisfy these edges satisfy the formula."""
+        """Return whether all words of a trace satisfy the formula.
+
+        letters: the edges of the trace's formulas, by position.
+        """
         with Tableau(self.graph, self.root ^ 1, letters, self.loop, self.effort) as tableau:
             return tableau.is_empty()
 
@@ -164,7 +169,7 @@ class TraceShape(NamedTuple):
         return holds(values, self.root, full) == full
 
     def _needed(self, literals: Literals) -> set[tuple[int, int]]:
-        """Return the literals that a sample of words shows to be needed in any case."""
+        """Return literals that cannot be dropped, as a sample of words shows."""
         length, places = _unrolled(self.positions, self.loop)
         noise = _noise(len(self.graph.symbols), length)
         in_order = list(literals)
@@ -200,7 +205,10 @@ class TraceShape(NamedTuple):
 
 @lru_cache(256)
 def _unrolled(positions: int, loop: int) -> tuple[int, list[int]]:
-    """Return a lasso with its period repeated: its length and each position's original place."""
+    """Repeat the period of a lasso several times.
+
+    Returns the new number of positions and, for each new position, the old position.
+    """
     period = list(range(loop, positions))
     times = max(2, -(-VISITS // len(period)))
     places = [*range(loop), *(period * times)]

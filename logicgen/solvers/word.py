@@ -26,7 +26,7 @@ class Word:
 
     @staticmethod
     def of(trace: Trace) -> Word:
-        """Return a word that a trace allows, with few true symbols.
+        """Return a word that a trace allows, in which few symbols are true.
 
         Raises ValueError if a position is contradictory.
         """
@@ -74,9 +74,9 @@ class Word:
         raise LogicgenError(f"no operator of LTL is called {token!r}")
 
     def _until(self, first: Truth, last: Truth, for_ever: bool) -> Truth:
-        """Return the positions at which `first` holds until `last` holds.
+        """Return, for each position, whether `first` holds from there until `last` holds.
 
-        If `for_ever` is true, `last` need not become true if `first` always holds.
+        for_ever: whether the result is also true if `first` always holds and `last` never holds.
         """
         held = for_ever
         found = [False] * len(first)

@@ -1,1 +1,1 @@
-"""Many trainings that differ in a few keys: planned, run side by side, and set in one table."""
+"""Studies: plan trainings that differ in a few keys, run them in parallel, and make one table."""

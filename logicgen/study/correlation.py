@@ -1,4 +1,7 @@
-"""Correlation of each choice of a study with the score, over all combinations of settings."""
+"""Correlation of each choice of a study with the score, over all combinations of settings.
+
+An axis is a setting that a study varies. A choice is one of the values (alternatives) of an axis.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +25,15 @@ class Correlation:
     """
 
     axis: str
-    choice: str | None  # name of an alternative; None if the axis has numbers
-    # Number of combinations of settings with this choice; if the axis has numbers, of all
-    # combinations.
+    choice: str | None  # name of the choice; None if all choices of the axis are numbers
+    # Number of combinations of settings with this choice. If the choices are numbers, it is the
+    # number of all combinations.
     points: int
     rho: float  # Spearman's rank correlation
     chance: float
-    p: float  # share of random assignments at least as far from 0, the actual assignment included
+    # p-value: share of the assignments with a correlation at least as far from 0 as rho. The
+    # assignments are the random assignments and the actual assignment.
+    p: float
 
     @property
     def label(self) -> str:
@@ -52,8 +57,8 @@ def correlations(
     scores: the score of each combination.
     seed: the seed of the random assignments of scores.
 
-    An axis of numbers (`random_width=16`) has one correlation, with the number. An axis with a
-    single choice has none.
+    If the choices of an axis are numbers (`random_width=16`), the axis has one correlation, of the
+    number with the score. An axis with a single choice is left out.
     """
     rng = np.random.default_rng(seed)
     orders = np.argsort(rng.random((PERMUTATIONS, len(scores))), axis=1)
@@ -68,7 +73,7 @@ def correlations(
         try:
             columns = {None: [float(short(name)) for name in column]}
         except ValueError:
-            # If there are two choices, the second has the opposite correlation.
+            # If there are two choices, leave out the second: it has the opposite correlation.
             chosen = names if len(names) > 2 else names[:1]
             columns = {name: [float(each == name) for each in column] for name in chosen}
         found += [_one(axis, name, x, scores, shuffled) for name, x in columns.items()]
@@ -87,7 +92,7 @@ def _one(
 
 
 def _standard(values: np.ndarray) -> np.ndarray:
-    """Return values shifted and scaled to mean 0 and length 1, or all 0."""
+    """Return values shifted and scaled to mean 0 and Euclidean norm 1; zeros if all are equal."""
     centred = values - values.mean()
     length = np.linalg.norm(centred)
     scaled: np.ndarray = centred / length if length > 1e-12 else centred * 0

@@ -1,4 +1,7 @@
-"""The engine of all studies: trials that are not done yet, computed in worker processes."""
+"""Run a study: compute the trials that are not done yet, in worker processes.
+
+A trial is usually the training and scoring of one model. Its record contains the results.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +34,11 @@ from logicgen.study.worker import ClusterWorker, TrialWorker
 GOES_ON = "stopped: the same command goes on from there"
 
 Say = Callable[[str], None]
-"""Called with a line for the user."""
+"""A function that shows a line to the user."""
 
 Settled = Callable[[str, "Record | str"], None]
-"""Called with the name of a trial and its record, or why it failed, in one line."""
+"""A function that is called with the name of a finished trial, and its record. If the trial failed,
+a line with the reason replaces the record."""
 
 
 def compute(
@@ -47,14 +51,15 @@ def compute(
     device: str,
     settled: Settled,
 ) -> None:
-    """Compute trials in `workers` processes; add each to `records` and write the file at once.
+    """Compute trials in `workers` processes, and write the record of each trial when it is done.
 
-    A trial that starts from another trial's weights is computed after that trial. If a trial fails
-    or its process dies, `settled` gets the reason, and the remaining trials are computed.
-    Ctrl-C or SIGTERM stops all processes. Each saves a checkpoint, then KeyboardInterrupt is
-    raised. Raises LogicgenError if a file cannot be written.
+    Records are added to `records` and written to `folder`. A trial that starts from another trial's
+    weights is computed after that trial. If a trial fails or its process dies, `settled` gets the
+    reason, and the remaining trials are computed. After Ctrl-C or SIGTERM, each process saves a
+    checkpoint and ends, and KeyboardInterrupt is raised. Raises LogicgenError if a file cannot be
+    written.
     """
-    # Git ignores data sets, weights and predictions, because they can be made again from recipes.
+    # Make Git ignore data sets, weights and predictions, since recipes can make them again.
     write_text(folder / RUNS / ".gitignore", "*\n")
     about = {"commit": commit(), "versions": versions()}
     folder = shared(folder)
@@ -86,7 +91,10 @@ def compute(
 
 
 def _waves(plan: Plan, trials: list[Trial]) -> list[list[Trial]]:
-    """Return trials in groups; a trial's group is later than the group of its trial `after`."""
+    """Group trials so that a trial is in a later group than the trial whose weights it starts from.
+
+    The name of that trial is `Trial.after`.
+    """
 
     def depth(trial: Trial) -> int:
         return 0 if trial.after is None else 1 + depth(plan.trials[trial.after])
@@ -97,7 +105,12 @@ def _waves(plan: Plan, trials: list[Trial]) -> list[list[Trial]]:
 def _answers(
     workers: Sequence[TrialWorker], jobs: list[tuple[Trial, Json]]
 ) -> Iterator[tuple[Trial, Json]]:
-    """Compute trials, each with its context; yield each with its answer as soon as it is done."""
+    """Compute trials in parallel; yield each trial with its result as soon as the trial is done.
+
+    jobs: trials with the additional arguments of their functions (`Plan.context`).
+
+    The result is the dictionary that `TrialWorker.run` returns.
+    """
     waiting: SimpleQueue[tuple[Trial, Json] | None] = SimpleQueue()
     answers: SimpleQueue[tuple[Trial, Json]] = SimpleQueue()
     for job in [*jobs, *[None] * len(workers)]:
@@ -114,7 +127,10 @@ def _answers(
 
 
 def handles(count: int, folder: Path, device: str) -> list[TrialWorker]:
-    """Return handles on processes of this machine or of the cluster in use."""
+    """Return `count` handles of worker processes, on this machine or on the current cluster.
+
+    folder: the folder of the study's results, for the logs of the processes.
+    """
     logs = [folder / RUNS / f"worker-{number}.log" for number in range(count)]
     if (there := cluster()) is not None:
         one_thread = environments(1, "cpu")[0]
@@ -124,14 +140,20 @@ def handles(count: int, folder: Path, device: str) -> list[TrialWorker]:
 
 
 def environments(count: int, device: str) -> list[dict[str, str]]:
-    """Return the variables of each process: one thread on a CPU, else one of the GPUs in turn."""
+    """Return environment variables for each of `count` processes.
+
+    On a CPU, a process uses one thread. On GPUs, each process uses one GPU, in turn.
+    """
     if device == "cpu" or not (cards := _cards()):
         return [{"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"} for _ in range(count)]
     return [{"CUDA_VISIBLE_DEVICES": cards[i % len(cards)]} for i in range(count)]
 
 
 def default_workers(device: str) -> int:
-    """Return the number of GPUs, or of processors without GPUs, of the machine or the cluster."""
+    """Return the number of GPUs of this machine or of the current cluster.
+
+    Without GPUs, or if `device` is the CPU, return the number of processors.
+    """
     if (there := cluster()) is not None:
         return max(1, there.count(gpus=device == "cuda"))
     cards = [] if device == "cpu" else _cards()
@@ -139,7 +161,7 @@ def default_workers(device: str) -> int:
 
 
 def _cards() -> list[str]:
-    """Return the names in CUDA_VISIBLE_DEVICES of the GPUs that this process may use."""
+    """Return the GPUs that this process may use, by their names for CUDA_VISIBLE_DEVICES."""
     import torch
 
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
@@ -159,12 +181,15 @@ def run_study(
     put: Say,
     say: Say,
 ) -> None:
-    """Compute the trials that are missing, write the report, and print its tables with `put`.
+    """Compute the trials that have no record yet, write the report, and print its tables.
 
     bars: makes the progress bars of data sets.
-    trial_bar: makes the bar of the trials from a name, the total and the number of finished trials.
-        Its context gives a function that advances the bar and a function that prints above it.
-    say: reports the folder of the figures, and the reasons of failed trials.
+    trial_bar: makes the progress bar of the trials from a name, the total number of trials and the
+        number of finished trials. The context of the bar is a pair of functions: one advances the
+        bar, and one prints a line above it.
+    put: prints the tables.
+    say: prints the folder of the figures, and the reasons of failed trials.
+
     Raises LogicgenError if trials failed.
     """
     prepare_folder(folder)
@@ -199,7 +224,10 @@ def _make_data(
     workers: int,
     bars: Callable[..., AbstractContextManager[Callable[..., None]]],
 ) -> dict[str, str]:
-    """Make the data of trials; return the reasons of the trials that lack their data, by name."""
+    """Make the data sets of trials.
+
+    If a data set cannot be made, its trials are in the result: a dict from their names to reasons.
+    """
     if not trials:
         return {}
     trainings = [trial.training for trial in trials if trial.training is not None]
@@ -212,7 +240,9 @@ def _outcomes_on(
 ) -> Settled:
     """Return a function that shows the outcome of a trial on a progress bar.
 
-    failed: gets the reason if a trial failed, by the name of the trial.
+    failed: a dict to which the function adds the name of each failed trial, with the reason.
+    advance: advances the bar by a trial, and may change the text of the bar.
+    above: prints a line above the bar.
     """
     scores: list[float] = []
 

@@ -1,4 +1,7 @@
-"""Figures of a study: scores by choice, and correlations of choices with the score."""
+"""Figures of a study: scores by choice, and correlations of choices with the score.
+
+An axis is a setting that a study varies. A choice is one of the values of an axis.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +29,7 @@ def draw_choices(
 
     choices: for each combination of settings, the name of its choice on each axis.
     scores: the score of each combination, drawn as a dot.
+    called: the name of the score.
     """
     columns_of = {axis: [each[axis] for each in choices] for axis in choices[0]}
     varied = {axis: chosen for axis, chosen in columns_of.items() if len(set(chosen)) > 1}
@@ -76,9 +80,13 @@ def _draw_boxes(axes: Axes, groups: dict[str, list[float]], rng: np.random.Gener
 def draw_correlations(
     found: list[tuple[str, float, float]], called: str, less_is_better: bool, title: str
 ) -> Figure:
-    """Draw a bar for each choice, on a wider bar for the range of 95% of random assignments.
+    """Draw a bar for each choice, as long as its correlation with the score.
 
-    found: label, correlation, and end of that range.
+    A wider bar in the background shows the range of 95% of the correlations if the scores are
+    assigned to the combinations of settings at random.
+
+    found: for each choice, its label, its correlation, and the upper end of this range.
+    called: the name of the score.
     """
     figure, axes = new_axes(8, 1.5 + 0.32 * len(found), title)
     order = sorted(found, key=lambda each: each[1], reverse=less_is_better)

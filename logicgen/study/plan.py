@@ -1,7 +1,9 @@
-"""A study by its name, and its trials.
+"""The plan of a study: its trials and its report.
 
-The trials of a study of trainings are combinations of its axes, each with every training seed. The
-trials and the report of a published experiment follow from its settings.
+A trial is usually the training and scoring of one model. An axis of a study is a list of
+alternative settings. A combination (point) has one alternative of each axis. The study has a trial
+for each combination and training seed. If the study is a published experiment instead, the
+experiment determines the trials and the report.
 """
 
 from __future__ import annotations
@@ -36,29 +38,32 @@ from logicgen.study.trial import (
     weights_folder,
 )
 
-# The recipes of all trials are checked before the first training. This number takes seconds.
+# The largest number of trials. Their recipes are checked before the first training; the check of
+# this number of trials takes seconds.
 MOST_TRIALS = 3_000
 
 Combination = dict[str, Alternative]
-"""One alternative of each axis."""
+"""The chosen alternative of each axis, by the name of the axis."""
 
 
 @dataclass(kw_only=True)
 class Plan:
-    """All trials of a study in their order, and the report that is made of their records."""
+    """All trials of a study by name, in order, and the function that makes the report."""
 
     name: str
     command: str  # command line that runs the study, for its report
     report: Callable[[list[Record]], Report]
     trials: dict[str, Trial] = field(default_factory=dict)
-    impossible: dict[str, str] = field(default_factory=dict)  # the reason, by name of the trial
+    # Trials that cannot be computed: the reason by the name of the trial
+    impossible: dict[str, str] = field(default_factory=dict)
     cpu: bool = False  # whether the functions of the trials always use the CPU
-    whole: bool = False  # whether the report needs all trials, and all tables are printed
+    whole: bool = False  # whether the report needs all trials; then all its tables are printed
 
     def context(self, trial: Trial, folder: Path, device: str) -> Json:
-        """Return the arguments of a trial that its record does not contain: folder, device, source.
+        """Return the arguments of a trial's function that are not in its record.
 
-        The source is the run folder whose weights the training starts from.
+        For a training, they are the folder of the study's results, the device, and the source: the
+        run folder with the weights from which the training starts.
         """
         if trial.training is None:
             return {}
@@ -69,9 +74,11 @@ class Plan:
         return {"folder": str(folder), "device": device, "source": source and str(source)}
 
     def write(self, records: dict[str, Record], folder: Path) -> str:
-        """Write tables and figures of the trials that are done; return the tables for people.
+        """Write tables and figures of the finished trials; return the tables as text.
 
-        Raises LogicgenError if no trial is done.
+        records: the records of the finished trials by name.
+
+        Raises LogicgenError if no trial is finished.
         """
         done = [records[name] for name in self.trials if name in records]
         if not done:
@@ -84,10 +91,12 @@ class Plan:
 
 
 def open_study(name: str, changes: Mapping[str, Any] | None = None) -> Plan:
-    """Return the plan of a shipped study, or of the one in a TOML file.
+    """Return the plan of a study.
 
-    changes: values to use instead of the file's, by dotted key.
-    Raises LogicgenError with the file, the key and the allowed values, in one line.
+    name: the name of a shipped study, or the path of a TOML file.
+    changes: new values of keys of the study, by dotted key.
+
+    Raises LogicgenError with the file, the key and the allowed values.
     """
     path, tables = read_tables(name, changes)
     if "experiment" not in tables:
@@ -96,9 +105,9 @@ def open_study(name: str, changes: Mapping[str, Any] | None = None) -> Plan:
 
 
 def plan_experiment(tables: Json, name: str, where: str) -> Plan:
-    """Return the plan of the study `name` from the tables of its file.
+    """Return the plan of the study `name`, a published experiment, from the tables of its file.
 
-    Raises LogicgenError naming `where` and the key for settings that the experiment has not.
+    Raises LogicgenError with `where` and the key if the settings do not fit the experiment.
     """
     experiment = open_experiment(str(tables["experiment"]), f"{where}: experiment")
     settings = validate(experiment.settings, tables, where)
@@ -115,8 +124,8 @@ def plan(study: Study) -> Plan:
     """Return the plan of a study of trainings that differ in a few keys.
 
     A trial with invalid recipes is added to `impossible`; the other trials stay in the plan.
-    Raises LogicgenError if the sample is larger than the number of combinations, if axes contradict
-    each other, or if a change sets a seed.
+    Raises LogicgenError if the sample is larger than the number of combinations, if two axes change
+    the same key, or if a change sets the training seed.
     """
     _check_axes(study)
     sets = [study.base.set, *(each.set for axis in study.axes.values() for each in axis)]
@@ -147,9 +156,10 @@ def plan(study: Study) -> Plan:
 
 
 def _lost_start(made: Plan, name: str) -> str | None:
-    """Return the missing trial that a trial depends on, or None if no trial is missing.
+    """Return the name of a trial that is not in the plan, but on which the trial `name` depends.
 
-    A trial may start from the weights of another trial, which may start from a third trial.
+    A trial may start from the weights of another trial, which may start from a third trial. Return
+    None if all these trials are in the plan.
     """
     start = made.trials[name].after
     while start in made.trials:
@@ -158,9 +168,9 @@ def _lost_start(made: Plan, name: str) -> str | None:
 
 
 def combinations(study: Study) -> list[Combination]:
-    """Return all combinations of settings of a study, or a sample if the study requests a sample.
+    """Return all combinations of settings of a study, or a random sample if `sample` is set.
 
-    The sample is drawn without replacement, and depends only on its seed.
+    The sample is drawn without replacement, and `sample_seed` determines it.
     """
     names, alternatives = list(study.axes), list(study.axes.values())
     sizes = [len(axis) for axis in alternatives]
@@ -188,7 +198,7 @@ def combinations(study: Study) -> list[Combination]:
 
 
 def _check_axes(study: Study) -> None:
-    """Raise LogicgenError if two axes change the same key: one would undo the other."""
+    """Raise LogicgenError if two axes change the same key: one axis would undo the other."""
     owner: dict[str, str] = {}
     for axis, alternatives in study.axes.items():
         for key in {key for each in alternatives for key in _keys(each)}:
@@ -208,7 +218,10 @@ def _keys(alternative: Alternative) -> set[str]:
 
 
 def _training(study: Study, combination: Combination, seed: int) -> Training:
-    """Return the trial of a combination. Raises LogicgenError if its recipes are not valid."""
+    """Return the training of a model with a combination of settings and a training seed.
+
+    Raises LogicgenError if a recipe of the combination is not valid.
+    """
     base, start = study.base, None
     changes, data_changes = dict(base.set), dict(base.data_set)
     given: dict[str, Any] = base.model_dump(include=set(PLAIN))
@@ -246,14 +259,24 @@ def _training(study: Study, combination: Combination, seed: int) -> Training:
 
 
 def read_data(name: str, size: int | None, changes: dict[str, Any], seed: int) -> DataSet:
-    """Return a data set or corpus by the name of its recipe, with changes by dotted key."""
+    """Return a data set or corpus.
+
+    name: the name or path of its recipe.
+    size: the number of examples in train, validation and test together. None means the size in the
+        recipe.
+    changes: new values of keys of the recipe, by dotted key.
+    """
     recipe = read_data_recipe(name, {**changes, "description": ""})
     resized = recipe if size is None else recipe.resized(size, name)
     return DataSet(name=Path(name).stem, recipe=resized, seed=seed)
 
 
 def check_measure(asked: MeasureOn, model: ModelRecipe, where: str) -> None:
-    """Raise LogicgenError if the data or the model do not fit the measure."""
+    """Raise LogicgenError if the data set or the model does not fit the measure.
+
+    asked: the measure with its data set.
+    where: the file of the study, for the message.
+    """
     measure, recipe = asked.measure, asked.data.recipe
     found = find_measure(measure.kind(recipe.holds, where), f"{where}: measure {measure.name}")
     if recipe.holds not in found.of:
@@ -262,7 +285,7 @@ def check_measure(asked: MeasureOn, model: ModelRecipe, where: str) -> None:
             f" {' or '.join(found.of)}; these data hold {recipe.holds}"
         )
     found.check(measure, recipe, model, where)
-    # Other measures report a missing split when they read it.
+    # Measures of [[measure]] report a missing split when they read the data.
     needed = measure.needed_splits() if isinstance(measure, Evaluation) else {}
     for key, split in needed.items():
         if split not in recipe.splits:

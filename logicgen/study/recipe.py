@@ -1,4 +1,8 @@
-"""Study recipes: TOML files with the models, data and measures of a study."""
+"""Study recipes: TOML files with the models, data and measures of a study.
+
+An axis is a list of alternatives, which are values of a key or of several keys. A model is trained
+for each combination of alternatives (a point) and each training seed.
+"""
 
 from __future__ import annotations
 
@@ -17,23 +21,28 @@ Count = Annotated[int, Field(ge=1)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 
 Changes = dict[str, Any]
-"""Values by dotted key of a recipe."""
+"""New values of keys of a recipe, by dotted key, such as `training.steps`."""
 
-# Names of axes of plain values that are no dotted key of the model recipe.
+# The keys that an axis of plain values may change directly. The name of any other such axis is a
+# dotted key of the model recipe.
 PLAIN = ("model", "data", "size", "weights")
 
-# Prefix of an axis's column in `results.csv` if the results have a column with the axis's name.
+# In `results.csv`, the column of an axis has the name of the axis. If another column has this name,
+# the prefix AXIS is added.
 AXIS = "axis."
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+_-]*")
 
 
 EVALUATION = "evaluation"
-"""Name of the measure of the table `[evaluate]`."""
+"""Name of the measure that the table `[evaluate]` of a study describes."""
 
 
 class RenamedProblems(Table):
-    """The split, and the number of its problems, for a measurement of alpha-covariance."""
+    """The split, and the number of its problems, on which alpha-covariance is measured.
+
+    The alpha-covariance of a model is 1 if renaming a problem always renames its answer.
+    """
 
     split: str = "test"
     limit: Count = 100
@@ -41,9 +50,12 @@ class RenamedProblems(Table):
 
 
 class DecodingKeys(Table):
-    """How answers are decoded; keys are as the options of `logicgen evaluate`.
+    """How the model decodes answers. The keys are the options of `logicgen evaluate`.
 
-    Samples are drawn by verified decoding only.
+    verified: the number of answers to draw for each problem. The solver chooses a correct answer
+        (verified decoding). Only verified decoding draws random answers, with `temperature`.
+    shots: the number of solved problems that a language model reads before a problem; as many as in
+        its training if not given.
     """
 
     beams: Count = 1
@@ -51,26 +63,31 @@ class DecodingKeys(Table):
     grammar: bool = True
     verified: Count | None = None
     temperature: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
+    shots: Annotated[int, Field(ge=0)] | None = None
     covariance: RenamedProblems | None = None
 
 
 class Evaluation(DecodingKeys):
-    """Right answers by cell, and alpha-covariance: the table `[evaluate]`."""
+    """The table `[evaluate]`: the share of correct answers in each cell, and alpha-covariance.
+
+    A cell contains problems with the same number of symbols and similar lengths.
+    """
 
     split: str = "grid"
     limit: Count | None = None
     embedding_seeds: Count = 1
-    data: Literal["own", "base"] = "own"  # the model's own data, or those of [base]
+    data: Literal["own", "base"] = "own"  # the data of each model's training, or the data of [base]
 
     @property
     def name(self) -> str:
-        """Return its name in records."""
+        """Return the name of this measure in records."""
         return EVALUATION
 
     def kind(self, holds: str, where: str) -> str:
         """Return the name of the measure, `cells`. Raises LogicgenError for a corpus.
 
         holds: the kind of the data: `problems`, or a kind of corpus.
+        where: the file of the study, for the message.
         """
         if holds != "problems":
             raise LogicgenError(
@@ -80,12 +97,16 @@ class Evaluation(DecodingKeys):
         return "cells"
 
     def data_recipe(self, base: Any) -> tuple[Any, ...] | None:
-        """Return name, size, changes and seed of its data; None for the training data."""
+        """Return the arguments of `plan.read_data`; None means the data of the training.
+
+        The arguments are the name, the size, the changes and the seed of the data. `base` is the
+        table `[base]` of the study.
+        """
         whose = (base.data, base.size, base.data_set, base.data_seed)
         return None if self.data == "own" else whose
 
     def needed_splits(self) -> dict[str, str]:
-        """Return the splits that the data have to have, by the key that names them."""
+        """Return the splits that the data must have, each by the key of the study that names it."""
         splits = {"evaluate.split": self.split}
         if self.covariance is not None:
             splits["evaluate.covariance.split"] = self.covariance.split
@@ -93,15 +114,18 @@ class Evaluation(DecodingKeys):
 
 
 class MeasureTable(DecodingKeys):
-    """One number or curve on data of its own: an entry of `[[measure]]`.
+    """An entry of `[[measure]]`: one number or curve, measured on a data set.
 
-    `data` is a recipe; without it, the training data are used. The type of the data decides the
-    measure. Look-ups and permutations: right answers. Ciphers: keys that a probe reads. Other
-    corpora: perplexity. Further keys are options of `logicgen evaluate` and `measure probe`.
+    The kind of the data determines the measure. For problems, it is the share of correct answers.
+    For ciphers, it is the key precision: the share of the symbols for which a probe finds the
+    correct letter. For other corpora, it is the perplexity. A probe is a small network that reads
+    the hidden states of the model. Other keys are options of `logicgen evaluate` and `logicgen
+    measure probe`.
 
     Attributes:
-        keys: for strings of an automaton, measures the symbols that a probe reads.
-        by: also draws right answers as a curve over the number of symbols or the length.
+        data: a recipe; without it, the data of the training are used.
+        keys: for strings of an automaton, whether to measure the symbols that a probe reads.
+        by: whether to draw correct answers as a curve, over the number of symbols or the length.
         measure: name of another measure to take, with its `settings`.
     """
 
@@ -128,7 +152,7 @@ class MeasureTable(DecodingKeys):
 
     @model_serializer(mode="wrap")
     def _without_unset(self, dumped: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Return plain data, without the keys of another measure if they are not set."""
+        """Return plain data, without the keys `measure` and `settings` if `measure` is not set."""
         found: dict[str, Any] = dumped(self)
         left_out = () if self.measure else ("measure", "settings")
         return {key: value for key, value in found.items() if key not in left_out}
@@ -141,9 +165,10 @@ class MeasureTable(DecodingKeys):
         return self
 
     def kind(self, holds: str, where: str) -> str:
-        """Return the name of the measure on data that hold problems, sequences or ciphers.
+        """Return the name of the measure. Raises LogicgenError if a key does not fit the data.
 
-        Raises LogicgenError if a key does not fit such data.
+        holds: the kind of the data: `problems`, `sequences` or `ciphers`.
+        where: the file of the study, for the message.
         """
         if self.measure is not None:
             return self.measure
@@ -159,20 +184,25 @@ class MeasureTable(DecodingKeys):
         return {"problems": "answers", "sequences": "perplexity", "ciphers": "keys"}[holds]
 
     def data_recipe(self, base: Any) -> tuple[Any, ...] | None:
-        """Return name, size, changes and seed of its data; None for the training data."""
+        """Return the arguments of `plan.read_data`; None means the data of the training.
+
+        The arguments are the name, the size, the changes and the seed of the data. `base` is the
+        table `[base]` of the study, which has the default seed.
+        """
         seed = base.data_seed if self.data_seed is None else self.data_seed
         return None if self.data is None else (self.data, self.size, self.data_set, seed)
 
 
 class Recipes(Table):
-    """The recipes of a training: shipped names or paths of TOML files, and changes to these."""
+    """The recipes of a training: names of shipped recipes or paths, and changes to the recipes."""
 
     model: str | None = None
     data: str | None = None
-    weights: str | None = None  # a folder of `studies/weights`, a shipped model or a path
+    # Training starts from these weights: a folder of `studies/weights`, a shipped model or a path.
+    weights: str | None = None
     size: Count | None = None  # examples in train, validation and test together
     set: Changes = Field(default_factory=dict)  # changes to the model recipe
-    data_set: Changes = Field(default_factory=dict)
+    data_set: Changes = Field(default_factory=dict)  # changes to the data recipe
 
 
 class Base(Recipes):
@@ -180,7 +210,7 @@ class Base(Recipes):
 
     model: str
     data: str
-    data_seed: Seed = 0  # seed of all data without a seed of their own
+    data_seed: Seed = 0  # seed of all data sets, unless a measure has a seed for its data
 
 
 class Alternative(Recipes):
@@ -194,7 +224,7 @@ class Alternative(Recipes):
 class _StudyFile(Table):
     """The keys of a study's file.
 
-    A model is trained for each combination of choices on the axes, once with each of `seeds`.
+    A model is trained for each combination of one alternative of each axis, with each of `seeds`.
     """
 
     description: str = ""
@@ -208,7 +238,7 @@ class _StudyFile(Table):
 
 
 class Study(_StudyFile):
-    """A study recipe. A point is a combination of settings, with one alternative of each axis."""
+    """A study recipe, with the alternatives of each axis as `Alternative` objects."""
 
     name: str
     path: Path
@@ -221,24 +251,27 @@ class Study(_StudyFile):
 
 
 def short(name: str) -> str:
-    """Return an alternative's name for a column of its axis: a plain value without its key."""
+    """Return the name of an alternative without a key: `16` for `width=16`."""
     return name.partition("=")[2] or name
 
 
 def read_tables(name: str, changes: Mapping[str, Any] | None = None) -> tuple[Path, Changes]:
-    """Return the file and the tables of a shipped study, or of a TOML file, with changes.
+    """Return the path of the file of a study, and its changed tables.
 
-    changes: values to use instead of the file's, by dotted key.
+    name: the name of a shipped study, or the path of a TOML file.
+    changes: new values of keys of the study, by dotted key.
     """
     path = recipes.find("studies", ".toml", name)
     return path, changed(read_toml(path), changes or {}, str(path), ("set", "data_set", "axes"))
 
 
 def read_study(name: str, changes: Mapping[str, Any] | None = None) -> Study:
-    """Return a shipped study by name, or the one in a TOML file, with changes by dotted key.
+    """Return a study. The recipes that it names are not read; `plan.py` reads and checks them.
 
-    Raises LogicgenError with the file and the key if the file is not a study. `plan.py` checks
-    its recipes.
+    name: the name of a shipped study, or the path of a TOML file.
+    changes: new values of keys of the study, by dotted key.
+
+    Raises LogicgenError with the file and the key if the file is not a study.
     """
     path, tables = read_tables(name, changes)
     file = validate(_StudyFile, tables, str(path))
@@ -257,7 +290,11 @@ def read_study(name: str, changes: Mapping[str, Any] | None = None) -> Study:
 
 
 def _alternatives(axis: str, values: list[Any], where: str) -> list[Alternative]:
-    """Return the alternatives of one axis. Raises LogicgenError if two have the same name."""
+    """Return the alternatives of the axis called `axis` from its values in the file.
+
+    Raises LogicgenError if two alternatives have the same name, if a name is not permitted, or if
+    an alternative starts from the weights of a later alternative.
+    """
     place = f"axes.{axis}"
     if axis.startswith(AXIS):
         raise LogicgenError(f"{where}: {place}: an axis's name cannot begin with {AXIS}: rename it")
@@ -270,7 +307,7 @@ def _alternatives(axis: str, values: list[Any], where: str) -> list[Alternative]
         else:
             plain = {axis: value} if axis in PLAIN else {"set": {axis: value}}
             names.append(str(value).lower() if isinstance(value, bool) else str(value))
-            # The name of a number includes the key.
+            # If the value is a number, its name includes the last part of the key: `width=16`.
             key = "" if isinstance(value, str) else f"{axis.rpartition('.')[2]}="
             found.append(validate(Alternative, {"name": key + names[-1], **plain}, where, place))
     if not found:

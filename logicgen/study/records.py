@@ -1,4 +1,4 @@
-"""The records of a study: the findings of each trial, a line each in one compressed file."""
+"""The records of a study: one compressed file with a line for each finished trial."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Run(BaseModel):
     """The effort and the curves of a training.
 
     Attributes:
-        minutes: of training, over all of its processes.
-        validation: curves on held-out data by name: pairs of a step and a value.
+        minutes: the minutes of training, including the time before interruptions.
+        validation: curves on held-out data by name. A curve is a list of (step, value) pairs.
     """
 
     steps: int
@@ -45,7 +45,7 @@ class Run(BaseModel):
 
 
 class Record(Table):
-    """A trial that is done, and the machine, source tree and packages that it ran on.
+    """The record of a finished trial, with its machine, Git commit and versions of packages.
 
     The properties exist only for trials that train a model. They raise one of the exceptions
     `DAMAGE` if the record has another shape.
@@ -70,43 +70,44 @@ class Record(Table):
 
     @cached_property
     def measures(self) -> dict[str, Json]:
-        """Return the findings of each measure by its name."""
+        """Return the results of each measure by the name of the measure."""
         names = [each.measure.name for each in self.training.measures]
         return {name: self.found["measures"][name] for name in names}
 
     @property
     def score(self) -> tuple[float, bool]:
-        """Return the number of the first measure that ranks models, and whether less is better."""
+        """Return the score of the first measure, and whether a smaller score is better."""
         found = next(iter(self.measures.values()))
         return find_measure(found["kind"]).headline(found)
 
     def line(self) -> str:
-        """Return the record as a line of JSON with its digest."""
+        """Return the record as a line of JSON, with its SHA-256 as the key `sha256`."""
         content = self.model_dump()
         return json.dumps({**content, "sha256": digest(content)})
 
 
 def digest(content: Json) -> str:
-    """Return the SHA-256 of a record's content without the key `sha256`."""
+    """Return the SHA-256 of the content of a record, except the key `sha256`."""
     return json_sha256(content, without="sha256")
 
 
 def write_records(records: Iterable[Record], folder: Path) -> None:
-    """Write the file of records; equal records give equal bytes."""
+    """Write the file of records. Equal records give equal bytes."""
     text = "".join(f"{record.line()}\n" for record in records)
     compressed = gzip.compress(text.encode(), mtime=0)
     write_atomically(folder / FILE, lambda part: part.write_bytes(compressed))
 
 
 def in_order(trials: Iterable[str], records: dict[str, Record]) -> list[Record]:
-    """Return records in the order of the names of trials; other records come last."""
+    """Return records in the order of the names `trials`. Records of other trials come last."""
     return [records[name] for name in dict.fromkeys([*trials, *records]) if name in records]
 
 
 def read_records(trials: Mapping[str, Trial], folder: Path) -> dict[str, Record]:
-    """Return the records of a folder by name: first of `trials`, in their order, then the rest.
+    """Return the records in a folder by the name of the trial.
 
-    Raises LogicgenError for a damaged file, and for a record with other arguments than its trial.
+    Records of `trials` come first, in the order of `trials`. Raises LogicgenError if the file is
+    damaged, or if a record has other arguments than its trial.
     """
     stored = _stored(folder / FILE)
     found = {record.point: record for record in in_order(trials, stored)}
@@ -162,7 +163,10 @@ def _check(trial: Trial, record: Record, where: str) -> None:
 
 
 def _difference(before: Any, now: Any, place: str = "") -> str | None:
-    """Return the first difference of two trees with its place; None if they are equal."""
+    """Return a text with the first difference of two JSON values and its place.
+
+    Returns None if the values are equal.
+    """
     if before == now:
         return None
     if isinstance(before, dict) and isinstance(now, dict):
@@ -172,11 +176,8 @@ def _difference(before: Any, now: Any, place: str = "") -> str | None:
     return f"{place}: {json.dumps(before)} there, {json.dumps(now)} now"
 
 
-# Machine, source tree and versions
-
-
 def made_with(records: Sequence[Record]) -> str:
-    """Return machines, commits and versions of records, for the page made from them."""
+    """Return a text with the machines, Git commits and versions of records, for the report."""
     trainings = [record.found.get("training") for record in records]
     precisions = [each.get("precision") for each in trainings if isinstance(each, dict)]
     values: dict[str, list[Any]] = {
@@ -191,7 +192,7 @@ def made_with(records: Sequence[Record]) -> str:
 
 
 def machine(device: str) -> str:
-    """Return the name of the GPU, or of the processor and how many threads of it are used."""
+    """Return the name of the GPU. On a CPU, return the processor and the number of used threads."""
     import torch
 
     if device != "cpu" and torch.cuda.is_available():

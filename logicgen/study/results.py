@@ -1,4 +1,8 @@
-"""The table of a study and its figures: every measure gives its own columns, lines and pictures."""
+"""The report of a study: tables and figures. Each measure contributes columns, rows and figures.
+
+An axis is a setting that the study varies. A choice is one of the values of an axis. A combination
+of settings (point) has a choice on each axis.
+"""
 
 from __future__ import annotations
 
@@ -17,18 +21,22 @@ from logicgen.study.records import Record
 
 TABLE = "results.csv"
 
-# If a figure cannot show all combinations of settings, the Markdown table has the best MOST_ROWS.
+# If a figure cannot show all combinations of settings, the Markdown table has only the best
+# MOST_ROWS combinations.
 MOST_ROWS = 20
 
 Cells = tuple[str, list[str], list[list[str]]]
-"""A sentence, column heads and rows of a table for people."""
+"""A table of the report: a sentence above it, the heads of its columns, and its rows."""
 
 Measured = list[tuple[Measure, list[Findings]]]
 """Each measure of a study in order, and its results for each combination of settings."""
 
 
 def by_point(records: Iterable[Record]) -> dict[str, list[Record]]:
-    """Return the records of each combination of choices, one for each training seed."""
+    """Group records by the name of their combination of choices.
+
+    A group has a record for each training seed.
+    """
     points: dict[str, list[Record]] = {}
     for record in records:
         points.setdefault(record.training.point, []).append(record)
@@ -38,9 +46,9 @@ def by_point(records: Iterable[Record]) -> dict[str, list[Record]]:
 def study_report(study: Study, records: dict[str, list[Record]], counted: str) -> Report:
     """Return tables and figures of the results of a study.
 
-    If there are more than 12 combinations of settings, a measure may rank them. Then the table has
-    the best combinations, a box plot shows the scores by choice, and a second table has the
-    correlation of each choice with the score.
+    If there are more than 12 combinations of settings, the first measure may rank them by a score.
+    Then the table has the best combinations, a box plot shows the scores by choice, and a second
+    table has the correlation of each choice with the score.
 
     records: the records of each combination, one for each training seed.
     counted: a sentence with the number of finished trials.
@@ -92,12 +100,15 @@ def _findings(records: list[Record], number: int) -> Findings:
 
 
 def _lines(measured: Measured) -> list[dict[str, Any]]:
-    """Return the lines of `results.csv`, by combination of settings, training seed and measure."""
+    """Return the lines of `results.csv`: a dictionary from column to value for each line.
+
+    Lines are sorted by combination of settings, training seed and measure.
+    """
     lines = []
     found = [measure.rows(points) for measure, points in measured]
     for place, point in enumerate(measured[0][1]):
         numbered = [line for rows in found for line in rows[place]]
-        numbered.sort(key=lambda line: line[0])  # seeds first; the sort keeps the order of measures
+        numbered.sort(key=lambda line: line[0])  # by seed; then measures remain in their order
         lines += [(point.point, point.choices, line) for _, line in numbered]
     return beside_choices(lines)
 
@@ -116,7 +127,8 @@ def _table(measured: Measured) -> tuple[list[str], list[list[str]]]:
         values = {head: value for each in columns for head, value in each[place].items()}
         lines.append((point.point, chosen, {**values, **_effort(point)}))
     rows = beside_choices(lines)
-    # Columns may differ: only a model with a cache has the share of the cache.
+    # Rows may have different columns. For example, only a model with a cache has the column for the
+    # share of the cache.
     every = list(dict.fromkeys(head for row in rows for head in row))
     last = list(_effort(measured[0][1][0]))
     heads = [head for head in every if head not in (*last, "point")] + last
@@ -124,7 +136,7 @@ def _table(measured: Measured) -> tuple[list[str], list[list[str]]]:
 
 
 def _effort(point: Findings) -> dict[str, str]:
-    """Return the last columns of a row of the table: steps, parameters and minutes of training."""
+    """Return the steps, parameters and minutes of training, the last columns of the table."""
     minutes = float(np.mean([run.minutes for run in point.runs]))
     return {
         "steps": f"{max(run.steps for run in point.runs):,}",
@@ -136,10 +148,13 @@ def _effort(point: Findings) -> dict[str, str]:
 def _ranked(
     study: Study, choices: list[dict[str, str]], table: Cells, ranking: Ranking
 ) -> tuple[list[Cells], list[Picture]]:
-    """Return a table of the best combinations of settings, and correlations of choices with scores.
+    """Return a table of the best combinations of settings, a table of correlations, and figures.
+
+    The correlations are between each choice and the score.
 
     choices: for each combination, the name of its choice on each axis.
     table: the table of all combinations.
+    ranking: the scores of all combinations.
     """
     says, heads, rows = table
     values, less = ranking.values, ranking.less_is_better
@@ -168,13 +183,16 @@ def _ranked(
 def _correlation_table(
     related: dict[str, list[Correlation]],
 ) -> tuple[str, list[str], list[list[str]]]:
-    """Return the sentence above a table of correlations, its heads, and a row for each choice."""
+    """Return a table of the correlations of choices with the score: sentence, heads and rows.
+
+    related: the correlations on each part of the problems, by the name of the part.
+    """
     says = (
         "Spearman's rank correlation of each choice with the score, on problems of each length;"
         " chance: 95% of random assignments of the scores stay below it."
     )
     heads = ["choice", "points", *(f"{w}{of}" for w in related for of in ("", ", chance", ", p"))]
-    by_choice = list(zip(*related.values(), strict=True))  # the same choices, in the same order
+    by_choice = list(zip(*related.values(), strict=True))  # all parts have the same choices
     lines = []
     for parts in sorted(by_choice, key=lambda parts: -abs(parts[0].rho)):
         values = [parts[0].label, f"{parts[0].points}"]
@@ -187,11 +205,12 @@ def _correlation_table(
 def beside_choices(
     lines: Iterable[tuple[str, dict[str, str], dict[str, Any]]],
 ) -> list[dict[str, Any]]:
-    """Return rows of a table, with the choices of a combination of settings before its values.
+    """Return rows of a table: a dictionary from column to value for each row.
 
-    lines: (name of the combination, its choices by axis, values by column).
+    The choices of a combination of settings are before its values. The column of an axis has the
+    name of the axis. If a value has a column of this name, the column of the axis is `axis.NAME`.
 
-    The column of an axis is its name, or `axis.NAME` if a value has a column of that name.
+    lines: for each row, the name of the combination, its choices by axis, and values by column.
     """
     lines = list(lines)
     taken = {"point", *(column for *_, values in lines for column in values)}

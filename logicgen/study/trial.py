@@ -1,4 +1,4 @@
-"""A trial: a function and its arguments. Most trials train a model and take every measure of it."""
+"""A trial: a function and its arguments. Most trials train a model and measure it."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 
 Progress = Callable[[str, int, int], None]
-"""Called with the name of the work, the finished amount and the total amount."""
+"""A function that is called with the name of the work, the finished amount and the total amount."""
 
 RUNS = "runs"
-"""Folder of data sets, weights, predictions and logs: large, and made anew from the recipes."""
+"""The folder of data sets, weights, predictions and logs. Recipes can make these files again."""
 
 
 class DataSet(Table):
-    """A data set to be made: the name of its recipe file, the recipe, and the seed."""
+    """A data set or corpus: the name of its recipe file, the recipe, and the seed."""
 
     name: str
     recipe: DataRecipe | CorpusRecipe
@@ -42,33 +42,33 @@ class DataSet(Table):
 
     @property
     def folder(self) -> str:
-        """Return a name that differs for different recipes and seeds."""
+        """Return the name of the folder. Different recipes or seeds have different names."""
         name = f"{self.name}-{text_sha256(self.recipe.model_dump_json())[:8]}"
         return f"{name}-{self.seed}" if self.seed else name
 
 
 class MeasureOn(Table):
-    """A measure and its data set."""
+    """A measure, and the data set on which it is taken."""
 
     measure: Evaluation | MeasureTable
     data: DataSet
 
 
 class Training(Table):
-    """The arguments of `train_and_measure`: all that its findings depend on, as plain data."""
+    """The recorded arguments of `train_and_measure`. They determine its results."""
 
-    study: str
-    choices: dict[str, str]  # names of the alternatives by axis
-    seed: int
-    model: ModelRecipe  # with all changes and the seed; no recipe here has its description
-    trained: DataSet
+    study: str  # name of the study
+    choices: dict[str, str]  # names of the chosen alternatives by axis
+    seed: int  # seed of the training
+    model: ModelRecipe  # with all changes and the seed, and without the description
+    trained: DataSet  # the training data
     measures: tuple[MeasureOn, ...]
     start: str | None = None  # name of the trial from whose weights training starts
     weights: str | None = None  # folder of the weights from which training starts
 
     @property
     def point(self) -> str:
-        """Return the name of the combination of alternatives, which trials of other seeds share."""
+        """Return the name of the combination of alternatives. It does not contain the seed."""
         return ",".join(self.choices.values())
 
     @property
@@ -83,21 +83,21 @@ class Training(Table):
 
 
 def trial_name(choices: dict[str, str], seed: int) -> str:
-    """Return the name of a trial: the alternatives that it has, and the seed."""
+    """Return the name of a trial: the names of its alternatives, and the seed."""
     return f"{','.join(choices.values())}-{seed}"
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A function and its arguments, by a name that is unique in the study.
+    """A function and its arguments, with a name that is unique in the study.
 
-    The arguments, plain data, are stored with what the function returns.
+    The arguments and the result of the function are JSON data. They are stored in a record.
     """
 
     name: str
     function: Callable[..., Json]  # a function of a module, which a worker process can import
     arguments: Json
-    after: str | None = None  # name of a trial that has to be done before
+    after: str | None = None  # name of the trial from whose weights this trial starts
     training: Training | None = None  # the arguments, if the function is `train_and_measure`
 
     @staticmethod
@@ -107,13 +107,12 @@ class Trial:
         return Trial(training.name, train_and_measure, arguments, training.start, training)
 
 
-# Folders
-
-
 def weights_folder(name: str) -> Path:
-    """Return the folder of kept weights: one of `studies/weights`, a shipped model, or a path.
+    """Return the folder of a trained model.
 
-    Raises LogicgenError if there is no trained model.
+    name: a folder in `studies/weights`, a shipped model, or a path.
+
+    Raises LogicgenError if the folder contains no trained model.
     """
     kind = "models" if name in recipes.trained() else "studies"
     folder = Path(name) if "/" in name else recipes.folder(kind) / "weights" / name
@@ -128,14 +127,22 @@ def data_folder(data: DataSet, folder: Path) -> Path:
 
 
 def run_folder(training: Training, folder: Path) -> Path:
-    """Return the folder for the weights and predictions of a trial; the recipe determines it."""
+    """Return the folder for the weights and predictions of a trial.
+
+    The name of the folder contains a checksum of all arguments of the trial.
+
+    folder: the folder of the study's results.
+    """
     return folder / RUNS / f"{training.name}-{text_sha256(training.model_dump_json())[:8]}"
 
 
 def make_data(
     trainings: list[Training], folder: Path, *, workers: int, progress: Progress
 ) -> dict[str, str]:
-    """Make the data sets of trials, each once; return the errors by name of the trial."""
+    """Make each data set of some trials once.
+
+    If a data set cannot be made, its trials are in the result: a dict from their names to messages.
+    """
     users = [(data, each.name) for each in trainings for data in each.data_sets]
     reasons: dict[str, str] = {}
     for name, data in {data.folder: data for data, _ in users}.items():
@@ -152,15 +159,13 @@ def make_data(
     return {user: reasons[data.folder] for data, user in users if data.folder in reasons}
 
 
-# Training and measuring
-
-
 def train_and_measure(*, folder: str, device: str, source: str | None, **arguments: Any) -> Json:
-    """Train a model and take its measures, or resume an interrupted trial; return the findings.
+    """Train a model and measure it, or resume an interrupted trial; return the results.
 
-    folder: the folder of the results, which contains the data sets.
-    source: a run folder, from whose weights the training starts.
+    folder: the folder of the study's results, which contains the data sets.
+    source: the run folder with the weights from which the training starts.
     arguments: a `Training` as plain data.
+
     Raises LogicgenError if the trial cannot be run.
     """
     from logicgen.model import checkpoint
@@ -213,13 +218,20 @@ def _train(asked: Training, root: Path, run: Path, device: str, start: Path | No
 
 
 def check_answers(training: Training, data: AnyData, root: Path) -> None:
-    """Raise LogicgenError if answers could not be scored. It is called before the training."""
+    """Raise LogicgenError if the answers of the model could not be scored.
+
+    This check is made before the training.
+
+    root: the folder of the study's results.
+    """
     from logicgen.measures.predictions import About, check_fits
     from logicgen.model.kinds import new_model
 
     for each in training.measures:
         if each.data.recipe.holds == "problems":
             dataset = as_dataset(load_dataset(data_folder(each.data, root)))
-            answerer = new_model(training.model, data).answerer(dataset, training.point)
+            answerer = new_model(training.model, data).answerer(
+                dataset, training.point, shots=each.measure.shots
+            )
             about = About.of(answerer.region, training.point, dataset, each.measure.split)
             check_fits(answerer, dataset, about, each.measure.ensemble)

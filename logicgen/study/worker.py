@@ -1,10 +1,11 @@
-"""A process that computes trials one after another, and the handle on it.
+"""A process that computes the trials of a study one after another, and the handle of this process.
 
-A training that crashes or runs out of memory ends this process only, and is one failed trial. The
+If a training crashes or runs out of memory, only this process ends, and only this trial fails. The
 process computes many trials, because importing PyTorch takes longer than training a small model.
 
-A job is a line of JSON on its standard input, the answer to it a line on its standard output. When
-the input ends (the parent wants it to stop, or has died), a training saves a checkpoint first.
+The process reads each job as a line of JSON from its standard input. It writes each answer as a
+line of JSON to its standard output. The input ends if the parent stops the process or has died.
+Then the current training saves a checkpoint, and the process ends.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ STOPPED: Json = {"error": "its process was stopped"}
 
 
 class TrialWorker:
-    """The handle on a process, which is started for the first trial and again after a death."""
+    """The handle of a process, which starts with the first trial. If it dies, it starts again."""
 
     def __init__(self, environment: dict[str, str], log: Path, device: str) -> None:
         self.environment = environment  # variables to add to the environment of this process
@@ -45,9 +46,9 @@ class TrialWorker:
         self.stopped = False
 
     def run(self, trial: Trial, context: Json) -> Json:
-        """Return `{"found": ..., "machine": ...}`, or `{"error": ...}`, one line.
+        """Compute a trial. Return `{"found": result, "machine": name}`, or `{"error": a line}`.
 
-        context: arguments of the function that are not stored.
+        context: arguments of the trial's function that its record does not contain.
         """
         if self.stopped:
             return STOPPED
@@ -91,7 +92,7 @@ class TrialWorker:
             )
 
     def stop(self) -> None:
-        """End the process for good; `run`, in another thread, then returns."""
+        """Stop the process for good. A call of `run` in another thread then returns."""
         self.stopped = True
         if self.process is not None and self.process.stdin is not None:
             self.process.stdin.close()
@@ -103,7 +104,7 @@ class TrialWorker:
 
 
 class ClusterWorker(TrialWorker):
-    """The handle on processes of a cluster: a new process for each trial, where there is room."""
+    """The handle of processes on a Ray cluster. Ray starts a new process for each trial."""
 
     def __init__(
         self, environment: dict[str, str], log: Path, device: str, cluster: RayCluster
@@ -137,15 +138,15 @@ class ClusterWorker(TrialWorker):
 def _run_there(
     environment: dict[str, str], log: Path, device: str, trial: Trial, context: Json
 ) -> Json:
-    """Compute a trial in a new process of this machine."""
+    """Compute a trial in a new process on the machine of the cluster that runs this function."""
     worker, found = TrialWorker(environment, log, device), list[Json]()
     waiting = threading.Thread(target=lambda: found.append(worker.run(trial, context)), daemon=True)
     waiting.start()
     try:
         while waiting.is_alive():
-            waiting.join(0.2)  # a join without a limit would miss the interrupt
+            waiting.join(0.2)  # KeyboardInterrupt cannot interrupt a join without a time limit
         return found[0]
-    finally:  # KeyboardInterrupt, too
+    finally:  # also after KeyboardInterrupt
         worker.stop()
         worker.wait()
 

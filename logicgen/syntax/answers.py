@@ -64,7 +64,7 @@ class Assignment:
         return set(self.literals) == set(other.literals)
 
     def rename(self, mapping: Mapping[str, str]) -> Assignment:
-        """Return the assignment with each symbol `s` renamed to `mapping[s]` if that is given."""
+        """Return the assignment with each symbol `s` in `mapping` renamed to `mapping[s]`."""
         return Assignment(tuple((mapping.get(name, name), value) for name, value in self.literals))
 
     @property
@@ -198,7 +198,7 @@ class Trace:
         return tuple(dict.fromkeys(name for p in self.positions for name in p.symbols))
 
     def rename(self, mapping: Mapping[str, str]) -> Trace:
-        """Return the trace with each symbol `s` renamed to `mapping[s]` if that is given."""
+        """Return the trace with each symbol `s` in `mapping` renamed to `mapping[s]`."""
         return Trace(
             tuple(position.rename(mapping) for position in self.stem),
             tuple(position.rename(mapping) for position in self.period),

@@ -17,9 +17,9 @@ T = TypeVar("T")
 
 
 class _Entry(ref["Formula"]):
-    """A weak reference to a formula that stores the formula's key in `_table`.
+    """A weak reference to a formula, with the formula's key in `_table`.
 
-    By the key, the entry of an unused formula is removed.
+    When the formula is no longer used, the key serves to remove its entry from the table.
     """
 
     __slots__ = ("key",)
@@ -65,7 +65,7 @@ class Formula:
         set_attribute(self, "length", length)
         entry = _Entry(self, _forget)
         entry.key = key
-        # Another thread may have added the formula since the look-up above; then use that formula.
+        # Another thread may have added the same formula after the look-up above. Use its formula.
         first = _table.setdefault(key, entry)
         if first is not entry:
             known = first()
@@ -148,7 +148,7 @@ class Formula:
         return tuple(found)
 
     def rename(self, mapping: Mapping[str, str]) -> Formula:
-        """Return the formula with each symbol `s` renamed to `mapping[s]` if that is given."""
+        """Return the formula with each symbol `s` in `mapping` renamed to `mapping[s]`."""
 
         def renamed(node: Formula, operands: list[Formula]) -> Formula:
             if operands:
@@ -190,7 +190,10 @@ class Formula:
         return self
 
     def __reduce__(self) -> tuple[Callable[..., Formula], tuple[list[tuple[str, int]]]]:
-        """Return the pickled form: prefix tokens with arities. So any depth can be pickled."""
+        """Return the pickled form: prefix tokens with their numbers of operands.
+
+        This form has no nesting, so a formula of any depth can be pickled.
+        """
         return _from_arities, ([(node.token, len(node.operands)) for node in self.preorder()],)
 
 

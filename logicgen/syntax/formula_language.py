@@ -1,9 +1,9 @@
 """Read and write the formulas of one language: infix for people, prefix for networks.
 
 Infix text is read by one of two readers, which agree on every text that both accept. The fast
-reader uses operator precedence: each of its steps is a step of a derivation by the grammar, and a
-grammar that LALR parses is unambiguous. Lark reads all other texts, or reports the place of the
-error; a hint then gives the remedy.
+reader uses operator precedence. Each of its steps is a step of a derivation by the grammar, which
+is unambiguous. Lark reads all other texts, or reports the place of the error. A hint then gives the
+remedy.
 
 Source: Floyd, Syntactic Analysis and Operator Precedence (J. ACM 1963).
 """
@@ -42,8 +42,8 @@ _TEMPORAL = [
     (r"[01]", "after X, F or G a constant needs parentheses, as in X(0); Spot reads X0 as a name"),
 ]
 
-# A pattern has to match at the first token that does not fit, or one character earlier: in `||`,
-# only the second character does not fit.
+# Patterns of spellings with a remedy. A pattern has to match at the place of the error, or one
+# character earlier: in `||`, the error is at the second character.
 _HINTS = {"propositional": _OTHER_SPELLINGS, "ltl": _OTHER_SPELLINGS + _TEMPORAL}
 
 
@@ -80,9 +80,9 @@ def _remedy_of_pattern(language: str, line: str, place: int) -> str | None:
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words that LTL reads as an operator and a symbol, such as `Grant` as `G rant`.
+    """Return the words that LTL splits into an operator and a symbol, perhaps unintentionally.
 
-    A word counts if it is a capital operator and lowercase letters, and if those letters occur only
+    An example is `Grant`, which is read as `G rant`. The part after the operator has to occur only
     once in the text. So `grant & Xgrant` and `Xgrant & Fgrant` have no such word.
     """
     words = re.findall(r"\b[XFGURWM][a-z]{2}\w*", text)
@@ -90,7 +90,10 @@ def split_words(text: str) -> list[str]:
 
 
 def rules_below(productions: list[Production]) -> dict[str, frozenset[str]]:
-    """Return, for each rule, the set of rules that it derives without adding a token."""
+    """Return, for each rule, the rules that it can become without adding a token.
+
+    The set contains the rule itself.
+    """
     below = {production.rule: {production.rule} for production in productions}
     for _ in below:  # a chain of unit productions is not longer than the number of rules
         for p in productions:
@@ -101,21 +104,21 @@ def rules_below(productions: list[Production]) -> dict[str, frozenset[str]]:
 
 @dataclass(frozen=True, slots=True)
 class _Operator:
-    """A prefix or binary operator, with the rule that it makes and the rules of its operands."""
+    """A prefix or binary operator, with grammar rules of its formula and of its operands."""
 
     token: str  # the token in prefix notation; empty for an opening parenthesis
-    makes: str  # the rule of the formula that the operator makes
-    left: frozenset[str]  # the rules of a left operand; empty for a prefix operator
-    right: frozenset[str]  # the rules of a right operand
+    makes: str  # the grammar rule of the formula that the operator makes
+    left: frozenset[str]  # the grammar rules of a left operand; empty for a prefix operator
+    right: frozenset[str]  # the grammar rules of a right operand
 
 
 _NOTHING = _Operator(
     "", "", frozenset(), frozenset()
-)  # stands for a token that is not a binary operator
+)  # used for a token that is not a binary operator
 
 
 def _closes(operator: _Operator, rule: str) -> bool:
-    """Return whether the operator is an opening parenthesis that may contain a value of a rule."""
+    """Return whether the operator is a parenthesis that may contain a formula of this rule."""
     return not operator.token and rule in operator.right
 
 
@@ -124,7 +127,7 @@ class OperatorReader:
 
     Formulas consist of symbols, constants, prefix operators, binary operators and parentheses. The
     precedence of operators follows from the `infix` productions. `token_of` maps the meaning of a
-    production to its token in prefix notation.
+    production (such as `and`) to its token in prefix notation (`&`).
     """
 
     def __init__(self, language: Language, token_of: Mapping[str, str]) -> None:
@@ -148,7 +151,7 @@ class OperatorReader:
                     self._between[text] = _Operator(token, p.rule, below[left], below[right])
                 case (Token(text="("), str(inner), Token(text=")")) if p.meaning is None:
                     self._before["("] = _Operator("", p.rule, frozenset(), below[inner])
-        # As in Lark's lexer, the longest fixed token wins, and a word is a symbol rather than
+        # As in Lark's lexer, the longest fixed token is taken, and a word is one symbol rather than
         # several tokens. Any other character becomes a token that the reader refuses.
         fixed = {*self._leaves, *self._before, *self._between, ")"}
         longest_first = sorted(fixed, key=len, reverse=True)
@@ -207,9 +210,11 @@ class OperatorReader:
 def _apply_before(makes: str, rule: str, operators: list[_Operator], values: list[Formula]) -> str:
     """Apply the pending operators that bind the last value more tightly than the next token.
 
-    The next token would make a formula of rule `makes`, with the last value on its left. The first
-    operator that accepts this formula as its right operand has to wait. Returns the rule of the
-    last value, or "" if an operator cannot have it as its operand.
+    makes: the rule of the formula that the next token makes. An operator waits if this formula may
+        be its right operand.
+    rule: the rule of the last value.
+
+    Returns the new rule of the last value, or "" if an operator cannot have it as its operand.
     """
     while operators:
         top = operators[-1]
@@ -258,7 +263,7 @@ class FormulaLanguage:
         self._infix = _InfixWriter(self.language, self._token)
 
     def build(self, meaning: str, operands: Sequence[Any]) -> Formula:
-        """Return the formula of one alternative of the grammar."""
+        """Return the formula for an alternative of the grammar (`meaning`) and its operands."""
         if meaning == "symbol":
             return Formula(str(operands[0]))
         return Formula(self._token[meaning], tuple(operands))

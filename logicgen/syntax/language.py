@@ -2,8 +2,9 @@
 
 The file has two start rules. `infix` is the notation for people; Lark's LALR parser reads it.
 `prefix` is the notation for networks, a grammar over blank-separated tokens. The token set, the
-sampler (`sampling.py`) and the next-token masks (`token_automaton.py`) are derived from it. A name
-after an arrow (`-> and`) is the meaning of an alternative; it links the two notations.
+sampler (`sampling.py`) and the next-token masks (`token_automaton.py`) are derived from `prefix`. A
+name after an arrow (`-> and`) is the meaning of an alternative. The two notations use the same
+meanings.
 """
 
 from __future__ import annotations
@@ -35,15 +36,15 @@ class Token:
 
 @dataclass(frozen=True)
 class Production:
-    """One alternative of a rule: its tokens and rules in order, and the name of its meaning."""
+    """One alternative of a rule of a grammar."""
 
-    rule: str
-    meaning: str | None
-    parts: tuple[Token | str, ...]
+    rule: str  # the name of the rule
+    meaning: str | None  # the name after the arrow, such as `and` in `-> and`; None without arrow
+    parts: tuple[Token | str, ...]  # tokens and names of rules, in order
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """Return the names of rules among the parts."""
+        """Return the names of the rules that occur in the alternative, in order."""
         return tuple(part for part in self.parts if isinstance(part, str))
 
 
@@ -53,7 +54,7 @@ class Language:
     Args:
         grammar: the name of a shipped `.lark` file, or the path of a `.lark` file.
         build: returns the value of an alternative from its meaning and the values of its parts.
-            The values are those of rules, and symbols as texts. Fixed tokens have no value.
+            The value of a symbol is its text. A fixed token has no value.
     """
 
     def __init__(self, grammar: str, build: Build) -> None:
@@ -76,7 +77,10 @@ class Language:
         self._terminals = {terminal.name: terminal for terminal in self._lark.terminals}
 
     def read(self, text: str, notation: str = "infix") -> Any:
-        """Return the value of `text`. Raises FormatError with line and column."""
+        """Parse `text` and return the value that `build` returns for it.
+
+        Raises FormatError, with line and column, if the text is not in the language.
+        """
         try:
             return self._lark.parse(text, start=notation)
         except lark.exceptions.UnexpectedInput as error:
@@ -158,8 +162,8 @@ class Language:
 def read_either(read: Callable[[str, str], Value], text: str) -> Value:
     """Read a text in infix or prefix notation with `read(text, notation)`.
 
-    No text is valid in both. If it is valid in neither, raise the FormatError of the notation in
-    which a longer part of the text could be read.
+    No text is valid in both notations. If the text is valid in neither notation, raise the
+    FormatError of the notation in which a longer part of the text could be read.
     """
     try:
         return read(text, "infix")
@@ -172,12 +176,16 @@ def read_either(read: Callable[[str, str], Value], text: str) -> Value:
 
 
 def _meaning(alias: str) -> str:
-    """Return the meaning of an alternative. Lark adds the file's name to imported meanings."""
+    """Return the meaning of an alternative, without the name of a file that Lark puts before it."""
     return alias.rpartition("__")[2]
 
 
 class _Builder(lark.Transformer[Any, Any]):
-    """A Lark transformer that builds values instead of a tree. It has every attribute."""
+    """A Lark transformer that builds values instead of a tree.
+
+    For each alternative, Lark calls the transformer's method with the name of the alternative.
+    `__getattr__` makes these methods.
+    """
 
     def __init__(self, build: Build) -> None:
         super().__init__(visit_tokens=False)

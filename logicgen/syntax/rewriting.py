@@ -1,8 +1,8 @@
 """Formulas in other forms: fewer operators, Unicode and LaTeX, SymPy.
 
-The core operators `! & X U 0 1` are as expressive as all operators; the models of the literature
-are trained on them. Unicode text is translated to infix text and then read (`plain`). LaTeX is only
-written. SymPy formulas are propositional only.
+The core operators `! & X U 0 1` are as expressive as all operators. The models of the literature
+are trained on formulas with the core operators. Text with Unicode operators is read after its
+translation to infix text (`plain`). LaTeX is only written. SymPy formulas are propositional only.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 CORE = frozenset({"!", "&", "X", "U", "0", "1"})
 
-# Nested operators that write operands twice can make formulas too long for any reader.
+# The most tokens of a formula that `within` returns. Without a limit, nested operators whose
+# operands are written twice would make formulas too long for any reader.
 LONGEST = 10_000
 
 _TRUE = Formula("1")
@@ -32,17 +33,17 @@ _TRUE = Formula("1")
 def to_core(formula: Formula) -> Formula:
     """Return an equivalent formula over `! & X U 0 1`. A formula over these tokens stays the same.
 
-    The result has no double negation. `^` and `<->` write both operands twice, `W` and `M` write
-    one operand twice. If they are nested n levels deep, the result has about 2^n tokens, but few
-    distinct subformulas.
+    The result has no double negation. Both operands of `^` and `<->`, and one operand of `W` and
+    `M`, occur twice in the result. If these operators are nested n levels deep, the result has
+    about 2^n tokens, but few distinct subformulas.
     """
     return formula.fold(_rewritten)
 
 
 def within(formula: Formula, tokens: Collection[str]) -> Formula:
-    """Return an equivalent formula over these operators and constants.
+    """Return an equivalent formula that uses only the operators and constants in `tokens`.
 
-    If `1` is not among the tokens it becomes `!(a & !a)`, with the first symbol. Raises
+    If `1` is not among them, it becomes `!(a & !a)` with the first symbol of the formula. Raises
     LogicgenError if the operators do not suffice, or if the formula gets longer than LONGEST.
     """
 
@@ -87,7 +88,7 @@ def _rewritten(node: Formula, operands: list[Formula]) -> Formula:
             return _not(a & b) & _not(_not(a) & _not(b))
         case ("R", [a, b]):
             return _not(_until(_not(a), _not(b)))
-        case ("W", [a, b]):  # two forms write different operands twice; take the shorter one
+        case ("W", [a, b]):  # of two forms, take the shorter: one repeats `a`, the other `b`
             always = _not(_until(_TRUE, _not(a)))
             return _shorter(
                 _not(_until(_not(b), _not(a) & _not(b))), _not(_not(_until(a, b)) & _not(always))
@@ -185,7 +186,10 @@ def _latex_name(token: str) -> str:
 
 
 def to_sympy(formula: Formula) -> Boolean:
-    """Return a SymPy expression, simplified as SymPy does. Raises LogicgenError for X, U, ..."""
+    """Return a formula as a SymPy expression. Raises LogicgenError for temporal operators.
+
+    SymPy simplifies the expression while it is built.
+    """
     import sympy
     from sympy.logic import boolalg
 

@@ -6,13 +6,15 @@ left operand, then the operands. The two distributions give these choices differ
   weight of a formula is the product of its tokens' weights. With equal weights, all formulas of the
   length are equally likely.
 - `tree`: the weight of the root operator; the remaining length is split uniformly. The data sets of
-  the literature were made so (Hahn et al., ICLR 2021, with Spot's `randltl`).
+  the literature were made in this way (Hahn et al., ICLR 2021, with Spot's `randltl`).
 
 Both distributions can draw formulas with an exact number of distinct symbols, without rejection.
-The sampler first draws the number of places (leaves) that hold a symbol, then a tree with these
-places, then a set partition. The partition defines which places hold the same symbol: the places of
-a block do. It is written as a restricted growth string, a list that contains the number of the
-block of each place. Blocks are numbered in order of first occurrence.
+The sampler first draws the number of holes (leaves with a symbol), then a tree with these holes,
+then a partition of the holes into blocks. Holes of the same block get the same symbol. A partition
+is a list with the number of the block of each place (hole). Blocks are numbered in order of first
+occurrence (a restricted growth string).
+
+The mass of a set of formulas is the sum of their weights.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ def stirling(places: int, blocks: int) -> int:
     It is the number of partitions of `places` places into exactly `blocks` blocks.
     """
     if places > 0 and blocks in (1, places):
-        return 1  # for long problems over one symbol, the table would be large
+        return 1  # without this case, long problems over one symbol would need a large table
     if blocks > places or (places > 0 and blocks == 0):
         return 0
     while len(_stirling) <= places:
@@ -53,9 +55,9 @@ def stirling(places: int, blocks: int) -> int:
 
 @cache
 def _completions(places: int, used: int, blocks: int) -> int:
-    """Return the number of ways to assign blocks to `places` further places of a partition.
+    """Return the number of ways to complete a partition that has `used` blocks so far.
 
-    `used` blocks were used before; in the end exactly `blocks` blocks are used.
+    `places` places have no block yet. The complete partition has exactly `blocks` blocks.
     """
     if places < blocks - used:
         return 0
@@ -67,9 +69,9 @@ def _completions(places: int, used: int, blocks: int) -> int:
 
 @cache
 def _chance_of_new(places: int, used: int, blocks: int) -> float:
-    """Return the probability that the next place of a random partition begins a new block.
+    """Return the probability that the next place begins a new block.
 
-    The arguments are as in `_completions`. All partitions are equally likely.
+    The arguments are as in `_completions`. All completions of the partition are equally likely.
     """
     if used == blocks:
         return 0.0
@@ -77,7 +79,7 @@ def _chance_of_new(places: int, used: int, blocks: int) -> float:
 
 
 def random_partition(rng: Random, places: int, blocks: int) -> Partition:
-    """Return a uniform random partition of the places into exactly `blocks` blocks.
+    """Return a uniform random partition of `places` places into exactly `blocks` blocks.
 
     Raises ValueError if there are too few places.
     """
@@ -110,7 +112,7 @@ def all_partitions(places: int, blocks: int) -> Iterator[Partition]:
 
 
 def partition_of(labels: Iterable[int]) -> Partition:
-    """Return the partition in which two places are in one block if their labels are equal."""
+    """Return the partition in which places with equal labels are in the same block."""
     blocks: dict[int, int] = {}
     return [blocks.setdefault(label, len(blocks)) for label in labels]
 
@@ -138,8 +140,9 @@ Pattern = tuple[Shape, Partition]
 class FormulaSampler:
     """A sampler of formulas of exact length over `symbols` symbols.
 
-    weights: the weight of each operator (with at most two operands) and constant that may occur,
-    by token. `symbol` is the weight of each single symbol (1 if not given).
+    weights: the weight of each operator and constant that may occur, by token. The key `symbol`
+    gives the weight of each single symbol; it is 1 if the key is missing. Operators have at most
+    two operands.
     """
 
     def __init__(
@@ -177,10 +180,11 @@ class FormulaSampler:
         self._holes: dict[tuple[int, int], list[float]] = {}
 
     def mass(self, length: int) -> list[Number]:
-        """Return the total weight of the formulas of a length, by number of places with a symbol.
+        """Return the total weight of the formulas of a length, by number of holes.
 
-        The list is empty if there are no such formulas. Weights are exact integers for `uniform`,
-        probabilities for `tree`. Raises LogicgenError for a length above LONGEST.
+        A hole is a leaf with a symbol. The list is empty if no formula has this length. Weights are
+        exact integers for `uniform`, probabilities for `tree`. Raises LogicgenError for a length
+        above LONGEST.
         """
         if length > LONGEST:
             raise LogicgenError(
@@ -200,8 +204,8 @@ class FormulaSampler:
     def _counted_mass(self, n: int) -> list[Number]:
         """Return the mass of formulas of n tokens for `uniform`, by counting trees.
 
-        There are C(u + 2 b, u) times the b-th Catalan number of trees with u unary and b binary
-        operators. Each has b + 1 leaves.
+        The number of trees with u unary and b binary operators is the binomial coefficient
+        C(u + 2 b, u) times the b-th Catalan number. Each tree has b + 1 leaves.
         """
         constants, unary, binary = self._total
         leaves = [1]  # weight of the leaves, by the number of holes (places for symbols)
@@ -243,9 +247,9 @@ class FormulaSampler:
         return list(mass.tolist())
 
     def _factors(self, n: int) -> tuple[Number, Number, Number]:
-        """Return factors (leaf, unary, binary) for the root of a formula of n tokens.
+        """Return three factors for the root of a formula of n tokens: leaf, unary, binary.
 
-        They turn the weight of a choice of the root into its mass.
+        The mass of a choice of the root is its factor times the masses of the operands.
         """
         _, unary, binary = self._total
         if self.distribution == "uniform":
@@ -262,12 +266,15 @@ class FormulaSampler:
         return length >= 1 and bool(self.mass(length))
 
     def sample(self, rng: Random, length: int, names: Sequence[str]) -> Formula:
-        """Return a random formula over `names`, which has `symbols` names; see `pattern`."""
+        """Return a random formula whose symbols are among `names`. There are `symbols` names."""
         shape, partition = self.pattern(rng, length)
         return self.formula((shape, partition), rng.sample(names, max(partition, default=-1) + 1))
 
     def pattern(self, rng: Random, length: int, distinct: int | None = None) -> Pattern:
-        """Return a random formula up to renaming. Raises LogicgenError if no formula exists."""
+        """Return a random formula up to renaming, with `distinct` symbols if this is given.
+
+        Raises LogicgenError if no such formula exists.
+        """
         if distinct is None:
             shape = self._shape(rng, length)
             random, symbols = rng.random, self.symbols
@@ -304,8 +311,8 @@ class FormulaSampler:
     def _split_table(self, n: int) -> list[float]:
         """Return the cumulative weights of the choices at the root of a formula of n tokens.
 
-        The first choice is a unary operator. Choice i is a binary operator with i tokens on the
-        left. For n = 1 the choices are a constant and a symbol.
+        Choice 0 is a unary operator. Choice i is a binary operator whose left operand has i tokens.
+        For n = 1 the choices are a constant and a symbol.
         """
         leaf, unary, binary = self._factors(n)
         if n == 1:
@@ -321,10 +328,9 @@ class FormulaSampler:
         table = self._holes.get((length, distinct))
         if table is None:
             mass = self.mass(length) if length >= 1 else []
-            # In `mass` every hole weighs as much as all symbols together. Among the symbols ** m
-            # labelings of m holes, stirling(m, distinct) * symbols! / (symbols - distinct)! have
-            # exactly `distinct` symbols. The factorials are the same for all m, so they are left
-            # out.
+            # In `mass` a hole weighs as much as all symbols together. There are symbols ** m ways
+            # to label m holes. In stirling(m, distinct) * symbols! / (symbols - distinct)! of them,
+            # exactly `distinct` symbols occur. The factorials do not depend on m: omit them.
             weights = [
                 w * stirling(m, distinct) * Fraction(1, max(self.symbols, 1) ** m)
                 if isinstance(w, int)
@@ -367,7 +373,9 @@ class FormulaSampler:
         return shape
 
     def _split_table_with_holes(self, n: int, m: int) -> list[float]:
-        """Return the cumulative weights of the choices at a root over n tokens and m holes.
+        """Return the cumulative weights of the choices at the root of a formula.
+
+        n: the number of tokens of the formula. m: the number of its holes (leaves with a symbol).
 
         The first choice is a unary operator. The others are binary operators, ordered by the tokens
         and then by the holes of the left operand.

@@ -1,9 +1,9 @@
 """A finite automaton of the answers of a language: the tokens that may come next.
 
-It is made from the prefix grammar. A state is a set of stacks of tokens and rules that are still
-expected; it has several stacks if one token does not determine the alternative. Answers of limited
-length reach only finitely many states. So the automaton is a table that a decoder can index on any
-device.
+The automaton is made from the prefix grammar. A state is a set of stacks. A stack contains the
+tokens and rules that are still expected. There are several stacks if the tokens read do not
+determine the alternative of the grammar. Answers of limited length reach only finitely many states.
+So the automaton is a table that a decoder can index on any device.
 """
 
 from __future__ import annotations
@@ -32,15 +32,16 @@ _ANY_SYMBOL = Token(None)
 class TokenAutomaton:
     """A table of all prefixes of answers that can be completed. State 0 is the start."""
 
-    # (states, classes) int64; the next state for each token class, or -1 if the token may not come.
-    # A class is an index into `tokens`; the last class is any symbol
+    # The next state for each state and token class, or -1 if the token may not come; shape
+    # (states, classes), int64. Class i is the token `tokens[i]`; the last class is any symbol
     transition: np.ndarray
-    # (states,) int64; the fewest further tokens that complete the answer, 0 if it may end here
+    # The fewest further tokens that complete the answer in each state; 0 if the answer may end
+    # there; shape (states,), int64
     distance: np.ndarray
     tokens: tuple[str, ...]  # the fixed tokens, in the order of the classes
 
     def step(self, state: int, token: str) -> int:
-        """Return the state after one more token, or -1 if it may not come."""
+        """Return the state after `token` is read in `state`, or -1 if the token may not come."""
         try:
             return int(self.transition[state, self.tokens.index(token)])
         except ValueError:
@@ -49,10 +50,12 @@ class TokenAutomaton:
     def allowed(
         self, prefix: Sequence[str], budget: int | None = None
     ) -> tuple[set[str | None], bool]:
-        """Return the tokens that may follow `prefix` (None: any symbol), and whether it may end.
+        """Return the tokens that may follow `prefix`, and whether the answer may end after it.
 
-        budget: the largest number of tokens in all. Raises ValueError if `prefix` itself cannot be
-        completed.
+        The token None means any symbol.
+
+        budget: the largest number of tokens of the whole answer. Raises ValueError if no answer
+        begins with `prefix`.
         """
         state = 0
         for token in prefix:
@@ -68,7 +71,10 @@ class TokenAutomaton:
         return following, bool(self.distance[state] == 0)
 
     def widened(self, tokens: Sequence[str]) -> TokenAutomaton:
-        """Return the automaton over a longer list of fixed tokens. The new tokens never come."""
+        """Return the same automaton with more fixed tokens, which are never allowed.
+
+        tokens: all fixed tokens, in the order of the new classes.
+        """
         import numpy as np
 
         table = np.full((len(self.transition), len(tokens) + 1), -1, dtype=np.int64)

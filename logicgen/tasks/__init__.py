@@ -44,12 +44,12 @@ CORPORA = {
     "production": "logicgen.tasks.grammar_sentences:TASK",
     "text": "logicgen.tasks.text:TASK",
 }
-"""The corpus tasks by name, as `module:class`: sequences to be modeled, without answers."""
+"""The corpus tasks (which make sequences for language models) by name, as `module:attribute`."""
 
 
 @cache
 def task_plugins() -> dict[str, EntryPoint]:
-    """Return the tasks of other packages by name. A shipped task hides a plugin of its name."""
+    """Return the task plugins of other packages by name, without names of shipped tasks."""
     found = plugins("logicgen.tasks")
     return {name: point for name, point in found.items() if name not in {*TASKS, *CORPORA}}
 

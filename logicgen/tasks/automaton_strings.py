@@ -1,8 +1,8 @@
 """Strings of a weighted automaton. The probability of every string is known.
 
-The automaton is read from a file (`docs/automata.md`) or drawn at random. Every row is a string
-from its beginning, cut at the row's length. Strings of many automata together train models that can
-read strings of automata they have never seen.
+The automaton is read from a file (`docs/automata.md`) or drawn at random. Every row is a string, or
+the beginning of a string that is longer than a row. A corpus can have strings of many automata. A
+model that is trained on it can predict strings of automata that it has never seen.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from logicgen.tokens import END, Tokens, symbol_name
 
 AUTOMATON = "automaton.toml"
 
-# Limits of a random automaton. A transition takes about 50 bytes in the file. Making the automaton
-# solves about 50 systems of equations with one unknown per state. Each symbol needs a transition
-# matrix.
+# Limits of a random automaton, so that its file and the time to make it stay small. A transition
+# takes about 50 bytes in the file. To make the automaton, about 50 systems of equations are solved,
+# with an unknown for each state. Each symbol needs a transition matrix.
 MOST_TRANSITIONS = 200_000
 MOST_STATES = 2_000
 MOST_SYMBOLS = 2_000
@@ -36,18 +36,19 @@ MOST_AUTOMATA = 10_000
 class AutomatonSettings(RowSettings):
     """Keys of `[corpus]`, in addition to the keys for rows."""
 
-    file: str | None = None  # path of an automaton; if missing, it is drawn by the other keys
-    # symbols, states, branching, concentration: as in `automata.random_automaton`
+    file: str | None = None  # path of an automaton; if missing, an automaton is drawn at random
+    # symbols, states, branching, concentration: arguments of `automata.random_automaton`
     symbols: Annotated[int, Field(ge=1, le=MOST_SYMBOLS)] | None = None
     states: Annotated[int, Field(ge=1, le=MOST_STATES)] | None = None
     # Mean length of the strings, in symbols
     expected_length: Annotated[float, Field(ge=1e-9, lt=1e9)] | None = None
     branching: Positive = 1
-    # With a smaller value, too many weights are rounded to 0
+    # The least value is 0.01, because too many weights would be rounded to 0 with a smaller value
     concentration: Annotated[float, Field(ge=0.01, le=1e9)] = 1.0
     # The seed of the random automaton: another number gives another automaton
     draw: Annotated[int, Field(ge=0)] = 0
-    # The number of automata: `draw`, `draw` + 1 and so on; each string comes from a random one
+    # The number of automata; their seeds are `draw`, `draw` + 1 and so on. Each string comes from
+    # a random automaton
     automata: Annotated[int, Field(ge=1, le=MOST_AUTOMATA)] = 1
 
     @model_validator(mode="after")

@@ -1,14 +1,13 @@
 """Substitution ciphers: rows of text in which a key of the row exchanges the characters.
 
-A key is a permutation of the tokens that are characters. It moves all of them, or a random `share`
-that is chosen for each row. The tokens `<end>` and `<other>` do not change. In row i, the key
-replaces token t of the text by token `keys[i, t]`.
+A key is a permutation of the characters. It exchanges all characters, or a random `share` of the
+characters that is chosen for each row. The tokens `<end>` and `<other>` do not change. In row i,
+the key replaces token t of the text by token `keys[i, t]`.
 
-The control (`one_to_one = false`) does not use a permutation. It writes every occurrence of a
-chosen character as a random chosen character, perhaps the same character, independently of all
-other occurrences. So only the context gives a hint about the original character. If a model
-does better on the ciphers than on the control, it deciphers them. The control stores the plain text
-instead of keys.
+The control (`one_to_one = false`) does not use a permutation. It replaces every occurrence of a
+chosen character by a random chosen character, independently of all other occurrences. So only the
+context gives a hint about the original character. If a model does better on the ciphers than on the
+control, it deciphers them. The control stores the plain text instead of keys.
 
 Source: Huang et al., Lexinvariant Language Models (NeurIPS 2023). The share and the control come
 from Fang et al., ICL Ciphers (EMNLP 2025), who replace words of prompts.
@@ -36,7 +35,7 @@ class CipherSettings(RowSettings):
 
     text: TextSettings
     share: Annotated[float, Field(gt=0, le=1)] = 1.0  # share of the characters that are exchanged
-    one_to_one: bool = True  # if false, each occurrence is written as a random chosen character
+    one_to_one: bool = True  # if false, the control is made: every occurrence is replaced at random
 
     @model_validator(mode="after")
     def _of_characters(self) -> CipherSettings:
@@ -48,7 +47,8 @@ class CipherSettings(RowSettings):
 class CipherSource(RowSource):
     """Rows from random places of a split of the text, and random keys.
 
-    The splits are the same as in the task `text`, so its models have seen no test row.
+    The splits are the same as in the task `text`. So a model trained by the task `text` has not
+    seen the test rows of this task.
     """
 
     def __init__(self, settings: CipherSettings, seed: int) -> None:
@@ -62,7 +62,7 @@ class CipherSource(RowSource):
         return self._text.tokens
 
     def numbers_of_row(self) -> int:
-        """Return the number of values in a row together with its key or its plain text."""
+        """Return the number of values that are stored for a row: tokens, and key or plain text."""
         return self._length + (len(self.tokens) if self._one_to_one else self._length)
 
     def drawn(self, rng: np.random.Generator, rows: int, split: str, number: int) -> Part:
@@ -75,8 +75,8 @@ class CipherSource(RowSource):
         length, available = self._length, self._text.parts(split)
         if not available:
             raise LogicgenError(f"the text has no {split} part; give more text, or another seed")
-        # All rows of a part come from one part of the text, because a corpus may not fit into
-        # memory. The parts of the text are used in turn.
+        # All rows of this part come from the same part of the text, because the whole text may not
+        # fit into memory. The parts of the text are used in turn.
         text = self._text.part(split, number % available)[TOKENS]
         if len(text) < length:
             raise LogicgenError(
@@ -97,7 +97,10 @@ class CipherSource(RowSource):
         return {TOKENS: np.where(written < 0, any_of_them, written), PLAIN: plain}
 
     def _chosen(self, rng: np.random.Generator, rows: int) -> np.ndarray:
-        """Return the sorted ids of the characters that each row exchanges: (rows, characters)."""
+        """Return the sorted ids of the characters that each row exchanges.
+
+        The shape is (rows, number of exchanged characters).
+        """
         characters = len(self.tokens) - STAYING
         chosen = np.tile(np.arange(STAYING, len(self.tokens)), (rows, 1))
         if self._share == 1:

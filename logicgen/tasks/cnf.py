@@ -21,17 +21,18 @@ from logicgen.syntax.clauses import Clause, formula_of
 from logicgen.tasks.task import Cell, Draw, Source
 from logicgen.tokens import symbol_name
 
-# A clause has 1 + Bernoulli(LONGER) + Geometric(END) literals, where the geometric variable is at
-# least 1. The mean is 4.2. Clauses of two literals make problems easy, so they are rare.
+# A clause has 1 + B + G literals. B is 1 with probability LONGER, else 0. G has the geometric
+# distribution on 1, 2, ... with parameter END. The mean is 4.2 literals. Clauses of two literals
+# make problems easy, so they are rare.
 LONGER = 0.7
 END = 0.4
 
-# The length of a problem is random. A range of lengths counts as empty if fewer than one problem in
-# RARE has such a length. The estimate uses PILOT random problems.
+# The length of a problem is random. A range of lengths counts as empty if less than the share
+# 1 / RARE of the problems has such a length. PILOT random problems serve to estimate this share.
 RARE = 50
 PILOT = 4 * RARE
 
-# A problem that is longer than a recipe can request is abandoned.
+# The most tokens of a problem. A longer problem is abandoned, because no recipe can request it.
 LONGEST = 10_000
 
 # With more variables, no problem is short enough: each variable takes about 40 tokens.
@@ -47,23 +48,23 @@ def clause_length(rng: Random) -> int:
 
 
 def random_clauses(rng: Random, variables: int, longest: int = LONGEST) -> list[Clause] | None:
-    """Return a problem of SR(n) for n = `variables`, or None if it exceeds `longest` tokens.
+    """Return a random problem of SR(n) for n = `variables`.
 
     If the first literal of the last clause is flipped, the problem becomes unsatisfiable. The
-    variables of a clause are distinct.
+    variables of a clause are distinct. Returns None if the problem exceeds `longest` tokens.
     """
     numbers = range(1, variables + 1)
     model = list(numbers)
     clauses: list[Clause] = []
     with SatEngine() as engine:
-        tokens = -1  # each clause but the first adds an &
+        tokens = -1  # `tokens_of` counts an `&` for each clause; the first clause has none
         while tokens <= longest:
             drawn = rng.sample(numbers, min(variables, clause_length(rng)))
             clause = [number if rng.random() < 0.5 else -number for number in drawn]
             engine.add_clause(clause)
             clauses.append(clause)
             tokens += tokens_of(clause)
-            # The engine is called only if its previous model does not satisfy the clause.
+            # If the engine's last model satisfies the new clause, the set is still satisfiable.
             if any(model[abs(literal) - 1] == literal for literal in clause):
                 continue
             if not engine.solve():
@@ -85,7 +86,7 @@ def tokens_of(clause: Clause) -> int:
 
 
 class CNFSource(Source):
-    """Problems of SR(n) in which all n variables occur."""
+    """A source of problems of SR(n) in which all n variables occur."""
 
     exact = False
 
@@ -104,11 +105,10 @@ class CNFSource(Source):
         return Draw(formula_of(clauses, names.__getitem__), symbols)
 
     def count(self, cell: Cell) -> Mapping[int, float]:
-        """Return infinity for each number of symbols that often gives problems of these lengths.
+        """Return infinity for each number of symbols with which the cell counts as not empty.
 
-        "Often" means at least one random problem in `RARE`. These problems are too many to be
-        counted. Numbers of symbols that give rarer problems are left out, because drawing would
-        take too long.
+        The problems are too many to be counted. A number of symbols is left out if less than the
+        share 1 / RARE of its random problems has a length of the cell: drawing would take too long.
         """
         symbols = self.symbols(cell)
         return {

@@ -1,8 +1,8 @@
 """Copying with extendable vocabulary: given a string of symbols, predict the same string.
 
-It is the simplest task that shows whether a model handles symbols that it has never seen. A cell's
-`symbols` is the size of the alphabet. A string may contain fewer symbols: a string of 20 tokens
-over an alphabet of 160 symbols contains at most 20 of them.
+Copying is the simplest task that shows whether a model handles symbols that it has never seen. The
+number of symbols of a cell is the size of the alphabet. A string may contain fewer symbols: a
+string of 20 tokens over an alphabet of 160 symbols contains at most 20 of them.
 
 Source: Işık, Cinbiş, Aydın Göl, Interchangeable Token Embeddings (ICML 2025).
 """
@@ -24,13 +24,13 @@ from logicgen.tokens import symbol_name
 
 Letters = tuple[str, ...]
 
-# Strings of more letters than this are not counted if the alphabet has two or more letters: there
-# are more than 2^127 of them.
+# Strings of more letters than this number are not counted, unless the alphabet has only one letter.
+# There are more than 2^127 of these strings.
 MANY_LETTERS = 128
 
 
 class LettersSource(Source):
-    """Strings whose letters are drawn uniformly from an alphabet of symbols."""
+    """A source of strings whose letters are drawn uniformly from an alphabet of symbols."""
 
     def __init__(self, symbols: tuple[int, int]) -> None:
         # A string has at least one letter, even if the range begins at 0.

@@ -1,8 +1,9 @@
-"""The contract of a corpus task: sequences of tokens to be modeled, without questions and answers.
+"""The base classes of corpus tasks, which make sequences of tokens for language models.
 
-A corpus is made in parts. Each part depends only on the settings and its number. So a corpus can be
-larger than memory, and its making can be resumed after an interruption. A part consists of a few
-named arrays. The array `tokens` (token ids) is always one of them. Its shape is:
+A corpus is made in parts. Each part depends only on the settings, the seed, the split and the
+number of the part. So a corpus can be larger than memory, and its making can be resumed after an
+interruption. A part consists of a few named arrays. One of them is `tokens` (token ids). Its shape
+is:
 
 - (number of tokens,) if documents follow one another, each ended by `<end>`.
 - (rows, length) if every row is a separate sequence. `<end>` fills up shorter sequences.
@@ -21,7 +22,7 @@ from pydantic import Field, model_validator
 from logicgen.tasks.task import Settings
 from logicgen.tokens import Tokens
 
-# The most rows. A larger number is probably a mistake.
+# The most rows of a split. A larger number in a recipe is probably a mistake.
 MOST_ROWS = 1_000_000_000
 Count = Annotated[int, Field(strict=True, ge=0, le=MOST_ROWS)]
 
@@ -79,7 +80,7 @@ class CorpusSource(ABC):
     facts: Mapping[str, str]
     digest: str  # a text that changes if the sources of the corpus change
     files: Mapping[str, str]  # further files of the corpus, as text by file name
-    counted = "rows"  # the things that the first number of `extent` counts
+    counted = "rows"  # the plural noun for the things that the first number of `extent` counts
 
     @abstractmethod
     def parts(self, split: str) -> int:
@@ -93,8 +94,8 @@ class CorpusSource(ABC):
     def extent(self) -> tuple[int, int, int]:
         """Return the size of the corpus as three numbers.
 
-        The numbers are: rows (or another unit, `counted`), values in all arrays, and values in the
-        arrays of the largest part.
+        The numbers are: rows (or the things named by `counted`), values in all arrays, and values
+        in the arrays of the largest part.
         """
 
 

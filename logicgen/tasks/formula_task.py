@@ -36,8 +36,8 @@ CONNECTIVES = (
 POLISH = " The formula is written in Polish notation: each operator stands before its operands."
 """Descriptions of the notation in prompts: `CONNECTIVES` always, `POLISH` for prefix notation."""
 
-# Sums and products of weights are exact. Extreme weights would make numbers with many digits, and
-# so slow computations.
+# Limits of weights above 0. Sums and products of weights are exact, so extreme weights would give
+# numbers with many digits and slow computations.
 LEAST_WEIGHT, MOST_WEIGHT = 1e-9, 1e9
 Weight = Annotated[float, Field(ge=0, le=MOST_WEIGHT), AfterValidator(_sane)]
 
@@ -58,7 +58,7 @@ class FormulaSettings(Settings):
     # `tree` draws the root operator by weight and splits the length uniformly; `uniform` draws a
     # formula of a length with probability proportional to the product of its tokens' weights
     distribution: Literal["tree", "uniform"] = "tree"
-    source: str = "random"  # `random`, with keys, or another source of the task, without keys
+    source: str = "random"  # `random`, or another source of the task, which has no further keys
 
     @model_validator(mode="after")
     def _only_random_has_keys(self) -> Self:
@@ -69,9 +69,9 @@ class FormulaSettings(Settings):
 
 
 class FormulaSource(Source):
-    """Random formulas of exact length.
+    """A source of random formulas of exact length.
 
-    The number of symbols is exact, too, if the requested problems have a number of symbols.
+    The number of symbols is exact, too, if the cell has a number of symbols.
     """
 
     def __init__(
@@ -141,9 +141,9 @@ class FormulaTask(Task):
     def check(self, problem: Formula, answer: Any, solver: str | None = None) -> Verdict:
         """Return the verdict on an answer to a formula.
 
-        An answer allows words (in propositional logic, total assignments). It is `correct` if all
-        of them satisfy the formula, and `invalid` if it allows no word. The answer `unsat` is
-        checked by solving the problem.
+        An answer allows a set of words (in propositional logic, total assignments). The verdict is
+        `correct` if all of them satisfy the formula, and `invalid` if the set is empty. The answer
+        `unsat` is checked by solving the problem.
         """
         chosen = self._solver(solver, problem)
         if isinstance(answer, NoAnswer):
@@ -217,13 +217,16 @@ class FormulaTask(Task):
         """
 
     def _any_word(self, answer: Any) -> Word | None:
-        """Return a word that a right answer allows, or None if `_truth` explains the answer."""
+        """Return a word that a right answer allows.
+
+        Returns None if the task explains the answer by `_truth` instead.
+        """
         return None
 
     def _truth(self, problem: Formula, answer: Any) -> tuple[str, ...]:
         """Return the truth value (`1`, `0` or `?`) of each subformula under a right answer.
 
-        The subformulas are in prefix order. The result is () if they are not computed.
+        The subformulas are in prefix order. Returns () if the truth values are not computed.
         """
         return ()
 

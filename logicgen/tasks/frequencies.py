@@ -34,8 +34,8 @@ _COUNTS = (
 CHARACTERS = _OCCURRING + "".join(c for c in map(chr, range(128)) if c not in _OCCURRING)
 """The 128 ASCII characters. Symbol number k of `characters` is character number k of this text."""
 
-# Excluded symbols are drawn again. This is faster than summing the weights of the other symbols,
-# unless nearly all symbols are excluded.
+# If an excluded symbol is drawn, the draw is repeated up to this number of times. This is faster
+# than summing the weights of the other symbols, unless nearly all symbols are excluded.
 TRIES = 16
 
 
@@ -65,7 +65,7 @@ class Frequencies:
 
         Raises IndexError if no symbol is left.
         """
-        # One list serves any number of symbols: a symbol's weight does not depend on that number.
+        # The list of sums grows when needed. The weight of a symbol does not depend on `symbols`.
         sums = self._sums
         for symbol in range(len(sums), symbols):
             sums.append((sums[-1] if sums else 0) + self.weight(symbol))

@@ -24,9 +24,9 @@ from logicgen.tokens import END, Tokens
 
 GRAMMAR = "grammar.toml"
 
-# Limits of a random grammar. A weight takes about 20 bytes in the grammar's file. A transition
-# takes about 70 bytes in the automaton's file. Each transition leads from a nonterminal ("unit")
-# of a layer, by a word, to a nonterminal of a lower layer.
+# Limits of a random grammar, so that its files stay small. A weight takes about 20 bytes in the
+# grammar's file. A transition takes about 70 bytes in the automaton's file. Each transition leads
+# from a unit (a nonterminal of the grammar), by a word, to a unit of a lower layer.
 MOST_WEIGHTS = 10_000_000
 MOST_TRANSITIONS = 500_000
 
@@ -36,7 +36,7 @@ class GrammarSentencesSettings(RowCounts):
 
     grammar: dict[str, Any] | None = None  # the tables of a grammar file
     file: str | None = None  # path of a grammar
-    # words, width, layers, concentration, own_words: as in `productions.random_grammar`
+    # words, width, layers, concentration, own_words: arguments of `productions.random_grammar`
     words: Annotated[int, Field(ge=1, le=5_000)] | None = None
     width: Annotated[int, Field(ge=1, le=1_000)] | None = None
     layers: Annotated[int, Field(ge=1, le=1_000)] | None = None
@@ -65,7 +65,7 @@ class GrammarSentencesSettings(RowCounts):
             raise ValueError(
                 f"words x width x layers is more than {MOST_WEIGHTS:,}: lower one of them"
             )
-        # pairs of a nonterminal ("unit") of one layer and a word that it can produce
+        # The number of pairs of a unit (nonterminal) of one layer and a word that it can produce.
         said = words if self.own_words else words * width
         if (transitions := said * (width * (layers - 1) + 1)) > MOST_TRANSITIONS:
             raise ValueError(
@@ -103,7 +103,7 @@ class GrammarSentencesSource(RowSource):
         super().__init__(settings, self._grammar.positions + 1, seed)
         words = [word for word in self._grammar.words if word != END]
         self.tokens = Tokens("names", [END, START, *words])
-        # By number of a word in the grammar: the id of its token
+        # The id of the token of each word, in the order of the grammar's words.
         self._ids = np.array([self.tokens.id(word) for word in self._grammar.words])
         self.facts = {}
         self.files = {

@@ -1,12 +1,12 @@
-"""Judge one item (a problem and an answer): parse, solve, check and explain it.
+"""Judge an item (a problem and an answer): parse both, solve the problem, check the answer.
 
     decide = judge("propositional", Wants())
     decide(Item("a | b", "a=1")).verdict  # correct
 
 The function `decide` runs in this process or in the worker processes of a pool
 (`processes/pool.py`). A pool limits seconds and bytes, so its verdicts depend on the machine. An
-effort limits the steps of each call of a solver, so its verdicts are the same on every machine. An
-effort is used if the verdicts decide the contents of a file.
+effort limits the steps of a solver, so the verdicts are the same on every machine. Therefore the
+makers of data sets use an effort.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class Wants:
     Attributes:
         verdict: whether to return the verdict on the item's answer.
         solution: whether to return the canonical answer to the problem.
-        shown: whether to return the answer in infix notation. Without a verdict this is the
-            canonical answer.
+        shown: whether to return an answer in infix notation: the item's answer if `verdict` is
+            true, otherwise the canonical answer.
         reason: whether to return why an answer is not right.
         explanation: whether to return the explanation of an answer, which contains the reason.
         prefix: items are in prefix notation, as in data sets; otherwise in any notation.

@@ -14,13 +14,14 @@ from logicgen.solvers import Status
 from logicgen.solvers.registry import in_words
 from logicgen.tasks.judge import Item, Wants, judge
 
-# Lines per chunk: sending a chunk is cheap compared with solving it, and results come regularly.
+# The number of lines that are sent to a worker process at a time. Sending them takes less time than
+# solving them, and results come regularly.
 CHUNK = 256
 
 # The most characters of a line that are read.
 LONGEST = 16_000_000
 
-# After this number of bytes without a line break, the input is not text: perhaps an endless device.
+# If this number of bytes has no line break, the input is refused. It may be an endless device.
 ENDLESS = 1 << 30
 
 # The verdict on a line that cannot be verified: no JSON, no answer, or an unreadable problem.

@@ -1,9 +1,10 @@
 """Look-up: given pairs of a key and its value, then keys, predict the values of these keys.
 
-`a -> b c -> d e -> f c ->` is answered by `d`. A problem determines its answer if no key has two
-values and every queried key is shown. Exactly then some mapping fits all pairs, and all such
-mappings agree on the queries. A cell's `symbols` is the number of symbols that the problem is drawn
-from. Its length is 3 for each pair, plus 1 for each query, plus 1.
+The answer to `a -> b c -> d e -> f c ->` is `d`. A problem determines its answer if no key has two
+values and every queried key is shown in a pair. Only in this case does a mapping fit all pairs, and
+all such mappings agree on the queries. The number of symbols of a cell is the number of symbols
+from which a problem is drawn. The length of a problem is 3 for each pair, plus 1 for each query,
+plus 1.
 
 Source: Huang et al., Lexinvariant Language Models (NeurIPS 2023).
 """
@@ -26,8 +27,8 @@ from logicgen.tasks.string_task import DeterminedSettings, DeterminedSource, Det
 from logicgen.tasks.task import Cell, Difficulty, Draw, Positive, Wording
 from logicgen.tokens import symbol_name
 
-# `count` returns infinity above MANY problems, or above MANY_PAIRS pairs in a problem. A problem
-# with 64 pairs and only two keys already has 2^63 possible sequences of keys, up to renaming.
+# `count` returns infinity if there are more than MANY problems, or more than MANY_PAIRS pairs in a
+# problem. For 64 pairs, there are already 2^63 sequences of two keys, up to renaming.
 MANY = 10**15
 MANY_PAIRS = 64
 
@@ -83,10 +84,11 @@ class LookupSettings(DeterminedSettings):
 
 
 class LookupSource(DeterminedSource):
-    """Problems with random pairs of keys and values, and with queries drawn from the shown keys.
+    """A source of problems with random pairs of a key and a value, and with random queries.
 
-    Keys and values are drawn by the frequencies of symbols. When `keys` different keys are drawn,
-    all further keys are drawn from these. `values` limits the values in the same way.
+    Queries are drawn from the shown keys. Keys and values are drawn by the frequencies of symbols.
+    After `keys` different keys, all further keys are drawn from these. `values` limits the values
+    in the same way.
     """
 
     step = 3
@@ -146,10 +148,11 @@ class LookupSource(DeterminedSource):
                 yield from ((pairs, keys) for keys in self._different_keys(pairs, most))
 
     def _few(self, keys: int, most: int) -> bool:
-        """Return whether problems with `keys` different keys over `most` symbols are few.
+        """Return whether there are few problems with `keys` different keys over `most` symbols.
 
-        A single key leaves almost no choice, even with many pairs. If keys are not repeated, a
-        single value, or a single symbol that can be a value, also leaves almost no choice.
+        If keys may be repeated, there are few problems only with a single key. If keys may not be
+        repeated, there are few problems if only one value is allowed, or if only one symbol is left
+        as a value.
         """
         settings = self._settings
         if settings.repeat:
@@ -159,9 +162,8 @@ class LookupSource(DeterminedSource):
     def _count(self, pairs: int, keys: int, most: int) -> dict[int, int]:
         """Return the number of problems with `keys` different keys, by number of distinct symbols.
 
-        Keys are distinguished by their order. A partition of the keys assigns values to them. If
-        `old` values are keys themselves, it matters which keys; other values are distinguished by
-        order.
+        Problems that are equal up to renaming count once. A partition of the keys defines which
+        keys have the same value. `old` is the number of values that are keys themselves.
         """
         settings = self._settings
         shown = stirling(pairs, keys) * keys**settings.queries
@@ -185,8 +187,8 @@ class LookupSource(DeterminedSource):
     def _values(self, keys: int, most: int) -> Iterator[list[int]]:
         """Yield each assignment of values to keys, as a list of symbol numbers by key.
 
-        A value is itself a key (if `overlap` allows it), or a further symbol. Further symbols are
-        numbered from `keys` in order of first occurrence.
+        A value is itself a key (if `overlap` allows it), or a further symbol. The keys have the
+        numbers from 0. Further symbols are numbered from `keys` in order of first occurrence.
         """
         old = range(keys if self._settings.overlap else 0)
         pending: list[tuple[list[int], int]] = [([], keys)]

@@ -38,11 +38,11 @@ class LTLSettings(FormulaSettings):
 
     of_all_sources: ClassVar = frozenset({"source", "conjunctions"})
 
-    # `random` formulas, by `operators` and `distribution`; or conjunctions of the published
-    # specification `patterns`, over the core operators
+    # `random`: random formulas, by `operators` and `distribution`. `patterns`: conjunctions of the
+    # published specification patterns, over the core operators `! & X U 0 1`
     source: Literal["random", "patterns"] = "random"
-    # The nesting of several literals at a position of a trace: `left` writes `& & a b c`, `right`
-    # writes `& a & b c`. With `right`, a model need not count the literals in advance
+    # The nesting of several literals at a position of a trace: `left` is `& & a b c`, `right` is
+    # `& a & b c`. For `right`, a model need not know the number of literals before the first one
     conjunctions: Literal["left", "right"] = "left"
     # Weight of each operator, and of each constant that may occur
     operators: dict[str, Weight] = Field(
@@ -100,8 +100,9 @@ class LTL(FormulaTask):
         return answer.nested_right()
 
     def same(self, answer: Trace | NoAnswer, other: Trace | NoAnswer) -> bool:
-        """Return whether both have the same shape and equivalent formulas, position by position.
+        """Return whether two answers are equal.
 
+        Two traces are equal if they have the same shape and equivalent formulas at each position.
         Returns False if the effort of the task (`limited`) does not suffice to compare them.
         """
         if answer == other:

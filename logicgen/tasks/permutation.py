@@ -1,10 +1,11 @@
-"""Permutation: given demonstrations of a permutation, predict a sub-sequence permuted.
+"""Permutation: from examples of a permutation, predict how it changes another sequence.
 
-`a b c > c a b ; d e f > f d e ; g h i >` is answered by `i g h`. A cell's `symbols` is the number
-of symbols that the sub-sequences are drawn from. A problem with D demonstrations of a permutation
-of m positions has (m + 1)(2 D + 1) tokens: each input and each output has m symbols and a sign.
+The answer to `a b c > c a b ; d e f > f d e ; g h i >` is `i g h`. A demonstration is an input with
+its output, such as `a b c > c a b`. The query is the last input, `g h i`. The number of symbols of
+a cell is the number of symbols from which inputs are drawn. Each input and each output has m
+symbols and a sign (`>` or `;`). So a problem with D demonstrations has (m + 1)(2 D + 1) tokens.
 
-If d symbols are dropped, every output has d symbols fewer: `a b c > c a ; d e f >` is answered by
+If d symbols are dropped, every output has d symbols fewer: the answer to `a b c > c a ; d e f >` is
 `f d`. The rule is then a permutation whose last d places are left out. It is a one-to-one map p
 from the m - d places of an output to the m positions of its input: place i of the output contains
 the input's symbol at position p(i). The lengths of the demonstrations determine d. Without
@@ -12,9 +13,9 @@ demonstrations, d is 0.
 
 When does a problem determine its answer? Let x_j be the column of position j in the inputs: its
 symbols in all demonstrations. Let y_i be the column of place i in the outputs. A rule p fits all
-demonstrations if and only if x_p(i) = y_i for all i. So the candidates for place i are exactly the
-positions whose columns equal y_i. The candidates of two places are the same or disjoint. It
-follows:
+demonstrations if and only if x_p(i) = y_i for all i. So the candidates for p(i) are exactly the
+positions whose columns equal y_i. Two places have the same candidates, or no candidate in common.
+It follows:
 
 - A rule fits if and only if no column occurs more often in the outputs than in the inputs. Any
   assignment of different candidates to places with the same column can then be extended to a rule.
@@ -43,9 +44,8 @@ from logicgen.tasks.string_task import DeterminedSettings, DeterminedSource, Det
 from logicgen.tasks.task import Cell, Difficulty, Draw, Positive, Wording
 from logicgen.tokens import symbol_name
 
-# The most symbols that the inputs of a problem have together, if its problems are counted. With
-# more, and an alphabet of two or more symbols, `count` returns infinity: there are at least 2^32
-# problems, for any settings.
+# If the inputs of a problem together have more symbols than this number, `count` returns infinity
+# (unless there is only one symbol). There are at least 2^32 such problems, for any settings.
 MANY_PLACES = 64
 
 
@@ -75,8 +75,8 @@ class PermutationProblem:
 class PermutationSettings(DeterminedSettings):
     """Keys of `[problem]`."""
 
-    size: Positive = 3  # the number of positions that are permuted
-    # Whether a symbol may occur twice in a sub-sequence. If not, one demonstration is enough
+    size: Positive = 3  # the number of symbols of an input
+    # Whether a symbol may occur twice in an input. If not, one demonstration determines the rule
     repeat: bool = True
     # How many symbols each output leaves out
     dropped: Annotated[int, Field(strict=True, ge=0)] = 0
@@ -96,7 +96,7 @@ class PermutationSettings(DeterminedSettings):
 
 
 class PermutationSource(DeterminedSource):
-    """Problems with random sub-sequences and a random rule.
+    """A source of problems with random inputs and a random rule.
 
     Symbols are drawn by their frequencies; all rules are equally likely. Some of these problems do
     not determine their answer; data sets leave them out.
@@ -171,7 +171,8 @@ class PermutationSource(DeterminedSource):
     def _draw(
         self, inputs: Sequence[Sequence[int]], outputs: Sequence[Sequence[int]], symbols: int
     ) -> Draw:
-        # An output has only symbols of its input, so the inputs alone decide the order of symbols.
+        # An output has only symbols of its input. So the inputs alone determine in which order the
+        # symbols occur first.
         name = self.names(number for row in inputs for number in row)
         *before, query = [tuple(name[number] for number in row) for row in inputs]
         after = [tuple(name[number] for number in row) for row in outputs]
@@ -198,9 +199,10 @@ class PermutationSource(DeterminedSource):
 def _patterns(settings: PermutationSettings, demonstrations: int, symbols: int) -> int:
     """Return the number of problems with exactly k = `symbols` symbols, up to renaming.
 
-    Let L(n) be the number of problems over n given symbols. By inclusion and exclusion, the number
-    of problems that contain all of k given symbols is the sum over j of (-1)^(k - j) C(k, j) L(j).
-    The k! renamings of each problem count as one problem.
+    Let L(n) be the number of problems over n given symbols (`_named`). By inclusion and exclusion,
+    the number of problems that contain all of k given symbols is the sum over j of
+    (-1)^(k - j) C(k, j) L(j), where C is the binomial coefficient. The k! renamings of each problem
+    count as one problem.
     """
     signed = (
         (-1 if (symbols - j) % 2 else 1)
@@ -225,13 +227,15 @@ def _named(settings: PermutationSettings, demonstrations: int, symbols: int) -> 
 
 
 def _two_orders(size: int, dropped: int, kinds: int) -> int:
-    """Return the number of pairs of an arrangement and a shortened rearrangement of it.
+    """Return the number of pairs of a sequence and a shortened rearrangement of it.
 
-    The first sequence has m = `size` items of `kinds` kinds. The second sequence contains the same
-    items without d = `dropped` of them, in any order. Let A(m, d, s) be the number of such pairs
-    for s kinds. Then A(m, d, 1) = 1, and A(m, d, s + t) = sum over c, e of
-    C(m, c) C(m - d, c - e) A(c, e, s) A(m - c, d - e, t): c items are of the first s kinds, and e
-    of these are dropped. So A is computed by doubling the number of kinds.
+    The first sequence has m = `size` items. Each item is one of `kinds` symbols. The second
+    sequence contains the same items without d = `dropped` of them, in any order.
+
+    Let A(m, d, s) be the number of pairs for s symbols. Then A(m, d, 1) = 1, and A(m, d, s + t) is
+    the sum over c and e of C(m, c) C(m - d, c - e) A(c, e, s) A(m - c, d - e, t). Here c is the
+    number of items among the first s symbols, and e of them are dropped. C is the binomial
+    coefficient.
     """
     if kinds == 1:
         return 1
@@ -261,7 +265,7 @@ def _two_orders(size: int, dropped: int, kinds: int) -> int:
 def _arrangements(
     things: Sequence[tuple[int, ...]], length: int
 ) -> Iterator[list[tuple[int, ...]]]:
-    """Yield each different sequence of `length` of the given things. Some things may be equal."""
+    """Yield each different sequence of `length` of the given things, which may contain equals."""
     pending: list[tuple[list[tuple[int, ...]], Counter[tuple[int, ...]]]] = [([], Counter(things))]
     while pending:
         arranged, left = pending.pop()
@@ -273,7 +277,7 @@ def _arrangements(
 
 
 class Permutation(DeterminedTask):
-    """The task of permutation. The problem is demonstrations and a sub-sequence to permute."""
+    """The task of permutation. A problem has demonstrations, and a query to be permuted."""
 
     name: ClassVar = "permutation"
     about: ClassVar = "demonstrations of a permutation, then a sub-sequence -> it permuted"
@@ -328,10 +332,10 @@ class Permutation(DeterminedTask):
     def deciding(self, problem: PermutationProblem) -> tuple[tuple[int, ...], ...]:
         """Return, for each place of the answer, the indices of the problem's tokens that decide it.
 
-        These are, in each demonstration, the input's token at the position that fits the place and
-        the output's token at the place; last, the query's token at this position. If several
-        positions fit, they hold the same symbols, and the first position is used. The result is ()
-        if the answer is not determined.
+        Let place i of the answer come from position j of the query. Then the tokens are position j
+        of each input, place i of each output, and position j of the query. If there are several
+        such positions, their symbols are the same, and the first is used. Returns () if the answer
+        is not determined.
         """
         if self.solve(problem).witness is None:
             return ()
@@ -347,7 +351,10 @@ class Permutation(DeterminedTask):
         )
 
     def _columns(self, problem: PermutationProblem) -> list[list[Symbols]]:
-        """Return the columns of the positions of inputs, and of the places of outputs."""
+        """Return the columns of the positions of inputs, and of the places of outputs.
+
+        A column contains the symbols of a position (or place) in all demonstrations.
+        """
         return [
             [tuple(pair[side][i] for pair in problem.demonstrations) for i in range(length)]
             for side, length in enumerate((len(problem.query), self.answer_length(problem)))

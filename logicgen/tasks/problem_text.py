@@ -1,8 +1,8 @@
-"""Problems of look-up and permutation with their answers, as text, to be mixed into a text.
+"""Problems of look-up and permutation with their answers, written for a corpus of text.
 
-Problems have the same form as the prompts for language models trained on text
-(`model/prompted.py`). Fixed tokens such as `->` are unchanged. A symbol is written as a character
-that occurs in no fixed token; each problem chooses its characters anew.
+The problems have the same form as the prompts for language models of text (`model/prompted.py`).
+Fixed tokens such as `->` are unchanged. A symbol is written as a character that occurs in no fixed
+token. The characters are chosen at random for each problem.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from logicgen.tasks.string_task import DeterminedTask
 from logicgen.tasks.task import Cell, Settings
 from logicgen.tokens import Tokens, Vocabulary
 
-# After this number of problems in a row without a determined answer, an error ends the loop.
+# If this number of random problems in a row have no answer, an error is raised.
 MOST_ATTEMPTS = 1_000
 
 
@@ -31,8 +31,8 @@ class ProblemText(Settings):
 
     task: Literal["lookup", "permutation"]
     problem: dict[str, Any] = Field(default={})  # the keys of the task's `[problem]` table
-    length: Annotated[int, Field(ge=1, le=10_000)]  # tokens of a problem, as in its data sets
-    # Share of the training text's tokens that belong to such problems
+    length: Annotated[int, Field(ge=1, le=10_000)]  # the number of tokens of a problem
+    # Share of the tokens of the training text that belong to these problems
     share: Annotated[float, Field(gt=0, lt=1)]
 
 

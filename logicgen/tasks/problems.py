@@ -1,9 +1,10 @@
 """Random problems with checked answers and names, for data sets and for endless sampling.
 
 A slot is the place of an example in its split. A cell is the problems of one number of symbols and
-one range of lengths. A `Drawer` draws problems for a slot until an attempt succeeds. The result of
-an attempt depends only on the rules, the seed, the slot and the number of the attempt. The attempt
-fails if an earlier example has the same problem.
+one range of lengths. A `Drawer` draws problems for a slot until an attempt succeeds. An attempt
+depends only on the rules, the seed, the slot and the number of the attempt. For example, it fails
+if an earlier example has the same problem. A key is a number that is equal for problems that count
+as the same.
 
 `ProblemSamples` is an endless sequence of problems. It uses other random seeds than a `Drawer`, and
 draws each problem by its number, without drawing the problems before it.
@@ -37,14 +38,15 @@ MOST_GIVEN_UP = 20
 # There may be few unsatisfiable problems with this number of symbols and this length.
 PATIENCE = 200
 
-# If training problems are scarce, each held-out split may only take problems whose key leaves this
-# remainder when divided by RESERVED. So every split keeps its share of every kind of problem, also
-# if cells overlap (a string of one letter can be drawn from one symbol or from twenty symbols).
+# If there are few problems, some are reserved for each held-out split. Their keys leave this
+# remainder when divided by RESERVED. The split may take no other problems. So every split gets its
+# share of every kind of problem, also if cells overlap. For example, a string of one letter can be
+# in the cell of one symbol and in the cell of twenty symbols.
 REMAINDERS = {"grid": 0, "test": 1, "validation": 2}
 RESERVED = 15
 
 EFFORT = 1_000_000
-"""Steps of search after which a sample is abandoned and another one drawn."""
+"""The number of solver steps after which `ProblemSamples` abandons a problem and draws another."""
 
 Range = int | tuple[int, int]
 Names = Literal["shuffled", "first-occurrence"]
@@ -103,12 +105,13 @@ def alpha_class_of(problem: str) -> int:
 def alphabet(names: str, most: int, symbols: int | None) -> int:
     """Return the size of the alphabet from which the names of a problem's symbols are drawn.
 
-    names: the key `names` of the recipe. most: the most symbols of a training problem.
+    names: the key `names` of the recipe.
+    most: the most symbols of a training problem.
     symbols: the number of symbols of the problem's cell.
     """
     if names == "drawn" and symbols is not None:
         return symbols
-    # In grid cells beyond the training region, the alphabet grows only as far as needed.
+    # In grid cells beyond the training region, problems may have more than `most` symbols.
     return max(most, symbols or 0)
 
 
@@ -138,8 +141,8 @@ class Rules:
     Attributes:
         task: a task whose solvers have limits (`Task.limited`).
         symbols: the fewest and the most symbols of a training problem.
-        alpha: whether two problems that are equal up to renaming are the same.
-        names, unsatisfiable, solver, verifier: as in the recipe.
+        alpha: whether problems that are equal up to renaming count as the same problem.
+        names, unsatisfiable, solver, verifier: the values of these keys of the recipe.
     """
 
     task: Task
@@ -153,7 +156,7 @@ class Rules:
     verifier: str | None
 
     def letters(self, cell: Cell) -> int:
-        """Return the size of the alphabet for the names of a cell's problems; see `alphabet`."""
+        """Return the size of the alphabet for the symbols of a cell's problems; see `alphabet`."""
         return alphabet(self.names, self.symbols[1], cell.symbols)
 
 
@@ -162,7 +165,7 @@ class Drawer:
 
     def __init__(self, rules: Rules, seed: int) -> None:
         self.rules, self.task, self.source, self.seed = rules, rules.task, rules.source, seed
-        self.given_up = 0  # the number of problems that a solver gave up
+        self.given_up = 0  # the number of problems that a solver could not decide
         self.alpha = rules.alpha
 
     def unit(self, slots: Iterable[Slot]) -> Drawn:
@@ -185,7 +188,7 @@ class Drawer:
         """Draw an example for one slot, the place of an example in its split.
 
         attempt: the number of the first attempt.
-        seen: keys of earlier problems. The key of the new problem is not in `seen`, and is added.
+        seen: keys of earlier problems, which are not drawn again. The new key is added.
 
         Returns the example and the number of the attempt that gave the example. Returns (None,
         `MOST_ATTEMPTS`) if no attempt succeeds.
@@ -228,8 +231,8 @@ class Drawer:
         refutation = self.task.refutation and self.task.encode(self.task.refutation)
         taken = _taken(seen, remainder)
         for draw, names in named:
-            # Nearly all problems of the cell may be needed. So a satisfiable problem is always
-            # accepted, even if an unsatisfiable problem would be due.
+            # Nearly all problems of the cell may be needed. So a satisfiable problem is accepted
+            # even if the share of unsatisfiable problems is still too small.
             wanted = {Status.SAT} if share < 1 else set()
             if refuted < share * (found + 1):
                 wanted.add(Status.UNSAT)
@@ -241,10 +244,10 @@ class Drawer:
                 yield example
 
     def _all(self, cell: Cell) -> Iterator[tuple[Draw, tuple[str, ...] | None]]:
-        """Yield pairs (problem, names of its symbols) for all problems of a cell.
+        """Yield pairs of a problem and the names of its symbols, for all problems of a cell.
 
-        If renamed problems count as different, a problem occurs with every choice of names. Else it
-        occurs once, with None: its names are chosen later.
+        If renamed problems count as different, a problem occurs with every choice of names.
+        Otherwise it occurs once, with None instead of names, which are chosen later.
         """
         if self.alpha or self.rules.names not in RENAMED:
             yield from ((draw, None) for draw in self.source.all(cell))
@@ -265,7 +268,8 @@ class Drawer:
     ) -> Example | None:
         """Return the drawn problem with its answer, or None if it may not be used.
 
-        taken: a function that returns whether a key is excluded. wanted: the accepted statuses.
+        taken: returns whether problems with a key are excluded.
+        wanted: the accepted results of the solver.
         names: the names of the problem's symbols, if they are already chosen.
         """
         low, high = self.rules.symbols
@@ -295,7 +299,7 @@ class Drawer:
         return Example(problem, answer, draw.symbols, problem.count(" ") + 1, alpha_class, key)
 
     def _names(self, draw: Draw, rng: Random, cell: Cell, wanted: int) -> tuple[str, ...] | None:
-        """Return `wanted` names for a problem's symbols; None if the recipe does not rename."""
+        """Return names for `wanted` symbols of a problem; None if the recipe does not rename."""
         if self.rules.names not in RENAMED:
             return None
         if self.rules.names == "drawn" and draw.names:
@@ -303,7 +307,7 @@ class Drawer:
         return _random_names(rng, self.rules.letters(cell), wanted)
 
     def _answer(self, problem: Any, canonical: str, wanted: Container[Status]) -> str | None:
-        """Return the checked answer to a problem, or None if its status is not wanted.
+        """Return the checked answer to a problem, or None if the solver's result is not `wanted`.
 
         canonical: the text of the problem. Raises LogicgenError if a solver is wrong.
         """
@@ -336,15 +340,16 @@ class Drawer:
 
 
 def _taken(seen: Container[int], remainder: int | None) -> Callable[[int], bool]:
-    """Return a function that returns whether a key is excluded.
+    """Return a function that returns whether problems with a key are excluded.
 
-    Keys in `seen` are excluded. With a `remainder`, keys of other splits are excluded as well.
+    Keys in `seen` are excluded. If there is a `remainder`, only keys with this remainder (see
+    `REMAINDERS`) are not excluded.
     """
     return lambda key: key in seen or (remainder is not None and key % RESERVED != remainder)
 
 
 def _by_answer(symbols: list[str], answer: str) -> list[str]:
-    """Return a problem's symbols by first occurrence in the answer, then the other symbols."""
+    """Return a problem's symbols: first those of the answer in order, then the other symbols."""
     in_answer = [name for name in symbols_of(answer) if name in symbols]
     return list(dict.fromkeys([*in_answer, *symbols]))
 
@@ -352,8 +357,9 @@ def _by_answer(symbols: list[str], answer: str) -> list[str]:
 class ProblemSamples:
     """Random problems without end. `samples[i]` and iteration give the same problems.
 
-    Problem `i` depends only on the arguments and on `i`. Every cell of the ranges that has problems
-    is equally likely. Problems are independent, so a problem may occur twice.
+    Problem `i` depends only on the arguments and on `i`. A cell is a number of symbols with a
+    length. All cells with problems are equally likely. Problems are independent, so a problem may
+    occur twice.
 
     Args:
         task: the name of the task.
@@ -364,8 +370,8 @@ class ProblemSamples:
             symbols allows. `first-occurrence` takes a, b, c, ... in order.
         satisfiable: whether problems have an answer. For formulas, False draws unsatisfiable
             formulas, and None draws all formulas without calling a solver.
-        curriculum: the number of problems until all cells are open. The shortest cells with the
-            fewest symbols open first. If not given, all cells are open from the beginning.
+        curriculum: the number of problems until all cells are used. The shortest cells with the
+            fewest symbols are used first. If not given, all cells are used from the beginning.
         settings: keys of the `[problem]` table of recipes, such as `operators`.
 
     Raises LogicgenError for an invalid setting. An item raises it if no cell has a problem.

@@ -42,16 +42,16 @@ class PropositionalSettings(FormulaSettings):
     of_all_sources: ClassVar = frozenset({"source", "assignment"})
 
     source: Literal["random", "cnf"] = "random"
-    # The right assignment that is stored: the `first` in lexicographic order, which all solvers
-    # return; an assignment with the `fewest` literals; or an assignment derived from a `random`
-    # model. `fewest` and `random` use a truth table
+    # The right assignment that the data set contains. `first`: derived from the first model in
+    # lexicographic order, as all solvers do. `fewest`: with the fewest literals. `random`: derived
+    # from a random model. `fewest` and `random` use a truth table
     assignment: Literal["first", "fewest", "random"] = "first"
 
 
 class Propositional(FormulaTask):
     """The task of assignment prediction: the answer is a partial assignment.
 
-    It is right if all its completions satisfy the formula.
+    The answer is right if the formula is true for all values of the symbols without a value.
     """
 
     name: ClassVar = "propositional"
@@ -141,7 +141,7 @@ class Propositional(FormulaTask):
         return assignment_language()
 
     def show(self, answer: Assignment | NoAnswer) -> str:
-        """Return a text such as `a=1, b=0`. Literals that a model repeats are written once."""
+        """Return a text such as `a=1, b=0`. If a model repeats a literal, it is written once."""
         if isinstance(answer, NoAnswer):
             return answer.infix
         return Assignment(tuple(dict.fromkeys(answer.literals))).infix

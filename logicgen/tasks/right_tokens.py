@@ -1,10 +1,10 @@
 """The tokens that may follow the beginning of an answer so that it can still become right.
 
 For any task, `KnownAnswers` returns the next tokens of given right answers. For assignments,
-`RightTokens` computes all such tokens. An assignment is right if all its completions satisfy the
-formula. So a beginning can become right if and only if at least one completion satisfies the
-formula: one row of the truth table that agrees with its literals is true. Literals may be in any
-order, and each symbol occurs once.
+`RightTokens` computes all such tokens. An assignment is right if the formula is true for all values
+of the symbols without a value. So the beginning of an assignment can become right if and only if
+its literals agree with a model of the formula. Literals may be in any order, and each symbol occurs
+once.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ class NextTokens(Protocol):
     """The protocol of objects that compute the right next tokens."""
 
     def along(self, answer: Sequence[str]) -> list[list[str]]:
-        """Return the list of right next tokens for each beginning of an answer, the empty first.
+        """Return, for each beginning of an answer, the list of right next tokens.
 
-        The tokens include `<end>` if the beginning is a right answer. The list ends with the whole
-        answer, or after the first token that is not right.
+        The first beginning is empty, the last is the whole answer. If a token of the answer is not
+        right, the last beginning ends before this token. The right tokens include `<end>` if the
+        beginning is a right answer.
         """
 
 

@@ -1,8 +1,8 @@
 """Conjunctions of the published specification patterns: problems as engineers write them.
 
 Source: Dwyer, Avrunin, Corbett, Patterns in Property Specifications for Finite-State Verification
-(ICSE 1999): eleven properties, each in five scopes. Hahn et al. (ICLR 2021) test on conjunctions of
-these patterns, over the core operators (`! & X U 0 1`) and of up to 126 tokens.
+(ICSE 1999): eleven properties, each in five scopes. Hahn et al. (ICLR 2021) test models on
+conjunctions of these patterns. They have up to 126 tokens and the core operators (`! & X U 0 1`).
 """
 
 from __future__ import annotations
@@ -112,7 +112,10 @@ PATTERNS = {
 
 @cache
 def core_patterns() -> tuple[Formula, ...]:
-    """Return all patterns over the core operators, symbols named in order of first occurrence."""
+    """Return all patterns, rewritten to the core operators `! & X U 0 1`.
+
+    Their symbols are `a`, `b`, ... in order of first occurrence.
+    """
     return tuple(
         to_core(ltl().read(text)).alpha_canonical() for row in PATTERNS.values() for text in row
     )
@@ -122,23 +125,26 @@ def core_patterns() -> tuple[Formula, ...]:
 # number. The published problems have up to 126 tokens.
 LONGEST = 256
 
-# If random conjunctions rarely have the cell's number of symbols, the drawing is abandoned.
+# If this number of random conjunctions do not have the cell's number of symbols, no problem is
+# drawn.
 TRIES = 10_000
 
 
 class PatternSource(Source):
-    """Conjunctions of patterns with an exact length. Each pattern gets its own propositions.
+    """A source of conjunctions of patterns with an exact length.
 
     The number of patterns is drawn first, uniformly among the numbers that the length allows. All
-    sequences of this number of patterns are then equally likely, and all ways to give each pattern
-    different propositions. A pattern has no `&` at its root, so a formula reveals its patterns.
+    sequences of this number of patterns are then equally likely. The symbols of each pattern are
+    drawn uniformly, without repetition; patterns can have symbols in common. A pattern has no `&`
+    at its root, so a formula reveals its patterns.
     """
 
     def __init__(self, symbols: tuple[int, int]) -> None:
         super().__init__(symbols)
         self._arity = {pattern: len(pattern.symbols) for pattern in core_patterns()}
         self._shapes = Counter((pattern.length + 1, n) for pattern, n in self._arity.items())
-        # By number of tokens (one more per pattern): the number of conjunctions with k symbols
+        # Entry [n][k]: the number of conjunctions with k symbols whose patterns have n tokens,
+        # where each pattern counts one more token.
         self._reached: list[list[int]] = [[1]]
         self._sequences = cache(self._count_sequences)
         self._ways = cache(self._count_ways)
@@ -193,8 +199,8 @@ class PatternSource(Source):
     def _count_sequences(self, parts: int, tokens: int, alphabet: int) -> int:
         """Count sequences of `parts` patterns that have `tokens` tokens together.
 
-        Each pattern counts one more token, for the `&` after it. `alphabet`: the number of symbols
-        that propositions are chosen from.
+        Each pattern counts one more token, for the `&` that joins it to the next pattern. Patterns
+        with more than `alphabet` symbols are excluded.
         """
         if parts == 0 or tokens <= 0:
             return int(parts == 0 == tokens)
@@ -207,11 +213,11 @@ class PatternSource(Source):
     def _counts(self, tokens: int) -> list[int]:
         """Return the number of conjunctions of `tokens` tokens, by number of symbols.
 
-        Each pattern counts one more token, for the `&` after it.
+        Each pattern counts one more token, for the `&` that joins it to the next pattern.
         """
         while len(self._reached) <= tokens:
             end = len(self._reached)
-            counts = [0] * (end // 2 + 1)  # each operator and each symbol takes a token
+            counts = [0] * (end // 2 + 1)  # a conjunction has at least as many operators as symbols
             for (length, arity), patterns in self._shapes.items():
                 before = self._reached[end - length] if length <= end else ()
                 for used, ways in enumerate(before):
@@ -224,8 +230,9 @@ class PatternSource(Source):
     def _count_ways(self, tokens: int, used: int, symbols: int) -> int:
         """Count the ways to add `tokens` tokens of patterns to a conjunction with `used` symbols.
 
-        The whole conjunction then has exactly `symbols` symbols. `old` propositions of a pattern
-        are symbols used before. New symbols are named in order of occurrence.
+        The whole conjunction then has exactly `symbols` symbols. In the sum, `old` is the number of
+        symbols of the next pattern that were used before. The names of new symbols are not chosen:
+        they follow from the order of occurrence.
         """
         if tokens <= 0:
             return int(tokens == 0 and used == symbols)
@@ -256,7 +263,7 @@ class PatternSource(Source):
 def _named(pattern: Formula, old: int, used: int) -> Iterator[Formula]:
     """Yield each renaming of a pattern that uses exactly `old` of the first `used` symbols.
 
-    The other symbols of the pattern get new names.
+    The other symbols of the pattern become the symbols number `used`, `used` + 1 and so on.
     """
     for places in combinations(pattern.symbols, old):
         new = [name for name in pattern.symbols if name not in places]

@@ -2,7 +2,7 @@
 
 A problem of a `DeterminedTask` shows examples of a rule (a mapping of keys to values, or a
 permutation). If at least one rule fits the examples, and all fitting rules give the same answer,
-this is the only right answer. Otherwise the problem has no answer.
+this answer is the only right one. Otherwise the problem has no answer.
 
 Source of these tasks: Huang et al., Lexinvariant Language Models (NeurIPS 2023).
 """
@@ -24,10 +24,11 @@ from logicgen.tokens import symbol_name
 
 Symbols = tuple[str, ...]
 
-# Names of three special steps of the automaton. They contain blanks, which no token does.
+# Three special steps of the automaton of a `TokenLanguage`. Their names contain blanks, so they
+# differ from all tokens.
 _START, _END, _ANY = "start of a text", "end of a text", "any symbol"
 
-# The fixed tokens of the grammars, by the names of their alternatives.
+# The fixed token of each alternative of the grammars, by the name of the alternative.
 _FIXED = {"arrow": "->", "end": "->", "becomes": ">", "next": ";"}
 
 
@@ -73,9 +74,9 @@ class TokenLanguage(Language):
     """A language of strings of tokens. `make` turns a list of tokens into a value.
 
     Its grammar is right-linear: an alternative is empty, a token, or a token and a rule. So the
-    rules are the states of a finite automaton, which is twenty times as fast as Lark. The automaton
-    accepts texts of the grammar whose tokens are separated by blanks. Lark parses all other texts,
-    or reports their errors.
+    rules are the states of a finite automaton, which reads a text twenty times as fast as Lark. The
+    automaton reads texts whose tokens are separated by blanks. Lark reads all other texts, or
+    reports their errors.
     """
 
     def __init__(self, grammar: str, make: Callable[[list[str]], Any]) -> None:
@@ -90,7 +91,7 @@ class TokenLanguage(Language):
         return self._make(tokens) if accepted else super().read(text, notation)
 
     def _automaton(self, notation: str) -> dict[str, dict[str, str]]:
-        """Return the transitions of the automaton: by rule (state), then by step, the next rule.
+        """Return the automaton: for each rule (state) and each step, the next rule.
 
         A step is a fixed token, any symbol, or the start or the end of the text.
         """
@@ -129,7 +130,8 @@ def token_language(grammar: str, make: Callable[[list[str]], Any] = tuple) -> La
 
 
 def _build(make: Callable[[list[str]], Any], meaning: str, values: Sequence[Any]) -> Any:
-    # The parser completes right-recursive rules from the last token on. So `tokens` is reversed.
+    # The parser completes right-recursive rules from the last token to the first. So `tokens` is
+    # in reverse order.
     tokens: list[str] = values[-1] if values else []
     match meaning:
         case "all":
@@ -144,7 +146,10 @@ def _build(make: Callable[[list[str]], Any], meaning: str, values: Sequence[Any]
 
 
 class DeterminedSettings(Settings):
-    """Keys of `[problem]` of each `DeterminedTask`. frequencies: see `tasks/frequencies.py`."""
+    """Keys of `[problem]` that all tasks of this kind have.
+
+    frequencies: the kind of frequencies of symbols; see `tasks/frequencies.py`.
+    """
 
     frequencies: FrequencyKind = "uniform"
 
@@ -173,10 +178,10 @@ class DeterminedSource(Source):
 
     @abstractmethod
     def too_few(self, examples: int, symbols: int) -> str | None:
-        """Return the reason if the symbols are too few for the examples; None if they suffice."""
+        """Return why `symbols` symbols are too few for the examples; None if they are enough."""
 
     def obstacle(self, cell: Cell) -> str | None:
-        """Return why no problem has the length, or why the number of symbols does not fit."""
+        """Return why the cell has no problem (its lengths or symbols do not fit), or None."""
         examples, most = self.examples(cell), self.symbols(cell)[-1]
         if not examples:
             first, step, lengths = self.first, self.step, cell.lengths
@@ -189,7 +194,7 @@ class DeterminedSource(Source):
         return self.too_few(examples[0], most) or self._frequencies.obstacle(most)
 
     def examples(self, cell: Cell) -> list[int]:
-        """Return the numbers of examples with which a problem's length is in the cell, sorted."""
+        """Return the possible numbers of examples of a problem of the cell, in rising order."""
         further = (divmod(length - self.first, self.step) for length in cell.lengths)
         return [number + 1 for number, rest in further if number >= 0 and rest == 0]
 
@@ -202,7 +207,7 @@ class DeterminedSource(Source):
 class DeterminedTask(StringTask):
     """A task that shows examples of a rule and asks to apply the rule.
 
-    between: the text that separates symbols where problems are part of a text corpus.
+    between: the text between two symbols, if problems are part of a corpus of text.
     """
 
     symbols_meaning: ClassVar = "number of symbols the problem was drawn from"

@@ -1,8 +1,8 @@
-"""The contract of a task: how its problems are drawn, answered, written and judged.
+"""The base classes of tasks: how problems are drawn, answered, written and judged.
 
 A task does not know files, tensors or recipes. In the task, problems and answers are Python values.
-Outside, they are texts in prefix notation (`& a ! b`). Every symbol is a token there, so symbols
-can be renamed without knowledge of the task.
+Outside, they are texts in prefix notation (`& a ! b`). Every symbol is a token of the text, so
+symbols can be renamed without knowledge of the task.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Cell:
     Attributes:
         symbols: the number of symbols; None if problems are not grouped by symbols.
         length: the least length, in tokens.
-        width: the number of lengths.
+        width: the number of lengths, from `length` upwards.
     """
 
     symbols: int | None
@@ -56,7 +56,7 @@ class Settings(Table):
 
 @dataclass(frozen=True)
 class Draw:
-    """A problem that a source has drawn. Its symbols are named `a`, `b`, ... in order."""
+    """A problem that a source has drawn. Its symbols are `a`, `b`, ... in order of occurrence."""
 
     problem: Any  # a value of the task
     symbols: int  # the number of symbols; the task defines which symbols count
@@ -69,12 +69,12 @@ class Source(ABC):
 
     A cell is the problems of one number of symbols and one range of lengths.
 
-    symbols: the fewest and the most symbols of a training problem. They apply to cells without a
+    symbols: the fewest and the most symbols of a training problem. They are used if a cell has no
         number of symbols.
     """
 
-    # Whether the source makes problems of any given length. If not, only some lengths exist or the
-    # length is random, and a cell may contain several lengths.
+    # Whether the source can make problems of any given length. If not, a cell may contain several
+    # lengths.
     exact: ClassVar[bool] = True
     # Whether the source chooses the names of symbols, because their frequencies can differ
     named: ClassVar[bool] = False
@@ -119,13 +119,13 @@ class Explanation:
 
     Attributes:
         reason: why the answer is not right; empty if it is right, or if the reason is unknown.
-        truth: for each token of a formula in prefix notation, the truth of the subformula that
-            begins there, at each position of the word. `1`, `0`, or `?` if it depends on symbols
-            that the answer leaves open. Propositional logic has one position.
-        letters: the symbols that are true at each position of a word. It is a word of the answer;
-            if the answer is wrong, it falsifies the formula. For a wrong `unsat`, the word
-            satisfies the formula. Empty if `truth` holds for all words.
-        loop: the position that follows the last position; None without a word.
+        truth: for each token of a formula in prefix notation, a text with a character per position
+            of the word (one in propositional logic): `1` if the subformula that begins with the
+            token is true there, `0` if it is false, `?` if the answer does not determine it.
+        letters: an example word, as the symbols that are true at each position. It is a word of the
+            answer, and falsifies the formula if the answer is wrong. For a wrong `unsat`, it
+            satisfies the formula. Empty if `truth` is valid for all words of the answer.
+        loop: the position that follows the last position of the word; None without a word.
         deciding: for each token of the right answer, the numbers of the problem's tokens that
             decide it.
     """
@@ -169,7 +169,7 @@ class Difficulty:
         few: the fewest and the most symbols of problems that a person can read easily.
         short: the fewest and the most tokens of problems that a person can read easily. An audit
             draws problems of these sizes.
-        symbols: the number of symbols at each level of a curriculum.
+        symbols: the number of symbols at each level of the curriculum.
     """
 
     length: tuple[int, ...]
@@ -192,10 +192,11 @@ class Task(ABC):
     token_accuracy: ClassVar[bool] = False  # whether scores report the token accuracy
     wording: ClassVar[Wording | None] = None  # None if the task has no prompts
     difficulty: ClassVar[Difficulty]
-    hard_operators: ClassVar[Collection[str]] = ()  # operators that make answers hard to see
+    # Operators whose value no single operand decides, so that answers are hard to see
+    hard_operators: ClassVar[Collection[str]] = ()
     refutation: ClassVar[Any] = None  # the answer to unsatisfiable problems, if the task has them
-    effort: int | None = None  # steps after which a solver gives a problem up
-    seconds: float | None = None  # seconds after which a solver gives a problem up
+    effort: int | None = None  # the number of steps after which a solver gives up
+    seconds: float | None = None  # the number of seconds after which a solver gives up
 
     def limited(self, effort: int | None, seconds: float | None) -> Self:
         """Return the task with limits for its solvers; see `load_solver`."""
@@ -205,11 +206,14 @@ class Task(ABC):
 
     @abstractmethod
     def source(self, settings: Any, symbols: tuple[int, int]) -> Source:
-        """Return the source of problems. symbols: the bounds that `Source` takes."""
+        """Return the source of problems.
+
+        symbols: the fewest and the most symbols of a training problem.
+        """
 
     @abstractmethod
     def solve(self, problem: Any, solver: str | None = None) -> Solution:
-        """Return a `sat` solution with the canonical answer, or a solution with a reason."""
+        """Return the solution: the canonical answer, or why the problem has no known answer."""
 
     @abstractmethod
     def check(self, problem: Any, answer: Any, solver: str | None = None) -> Verdict:
@@ -238,7 +242,7 @@ class Task(ABC):
         return bool(answer == other)
 
     def arranged(self, problem: Any, answer: Any, settings: Any) -> Any:
-        """Return the form of the solver's answer that the settings of a data set request."""
+        """Rewrite the solver's answer to the form that the settings of a data set request."""
         return answer
 
     @property
@@ -323,5 +327,5 @@ def symbols_of(text: str) -> list[str]:
 
 
 def rename(text: str, mapping: Mapping[str, str]) -> str:
-    """Return a prefix text with each symbol `s` renamed to `mapping[s]` if that is given."""
+    """Return a prefix text with each symbol `s` in `mapping` renamed to `mapping[s]`."""
     return " ".join([mapping.get(token, token) for token in text.split(" ")])

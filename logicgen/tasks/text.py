@@ -1,8 +1,9 @@
 """A corpus of text, split into tokens. The text is from files or from the Python installation.
 
-Files are read in blocks. Each block belongs to one split, by a hash of its place. So a corpus of
-any size needs only the memory of one part. The texts of Python are its documentation, the sources
-of its library, and the docstrings of packages. Sources are parsed without importing them.
+Files are read in blocks. A hash of its document and its start assigns each block to a split. So a
+corpus of any size needs only the memory of one part. The texts of the Python installation are the
+documentation of Python, the sources of its library, and the docstrings of packages. Sources are
+parsed without importing them.
 """
 
 from __future__ import annotations
@@ -38,13 +39,14 @@ from logicgen.tasks.problem_text import ProblemText, problem_texts
 from logicgen.tasks.task import Settings
 from logicgen.tokens import Tokens
 
-# The bytes of a block of a file. A block is read at once and belongs to one split.
+# The number of bytes of a block of a file. A block is read at once and belongs to one split.
 BLOCK = 1 << 22
-# The bytes of a block of a text that is not a file. Blocks are small because there are few texts.
+# The least number of bytes of a block of a text that is not a file. These texts are short, so their
+# blocks are small.
 TEXT_BLOCK = 1 << 12
 
-# Folders of the standard library without library code. Tests are large, partly not UTF-8, and
-# differ between installations.
+# Folders of the standard library that are not read. Tests are large, partly not UTF-8, and differ
+# between installations.
 _NO_LIBRARY = {"test", "tests", "site-packages", "dist-packages", "__pycache__", "idle_test"}
 
 
@@ -58,19 +60,19 @@ class Block:
 
 
 class Documents:
-    """The documents of a corpus by name, in order, with access to their texts."""
+    """The documents of a corpus, by name and in order. Their texts are read in blocks."""
 
     def __init__(self, files: dict[Path, str], texts: dict[str, bytes], called: str) -> None:
         """Store the names and the sizes of the documents.
 
-        files: the name of each file relative to its given folder.
-        texts: the other documents by name.
-        called: the name of these documents in the error message about missing text.
+        files: by path of a file, its path relative to the given folder.
+        texts: by name, the documents that are not files.
+        called: the noun for all documents in an error message.
         """
         self._texts = texts
         self.sizes = {str(path): path.stat().st_size for path in files}  # in bytes
         self.sizes |= {name: len(text) for name, text in texts.items()}
-        # These names do not depend on the location of the files.
+        # The keys of documents do not depend on the location of the files.
         self.keys = {str(path): key for path, key in files.items()} | {name: name for name in texts}
         if not sum(self.sizes.values()):
             raise LogicgenError(
@@ -106,8 +108,8 @@ class Documents:
                 while start < size:
                     stop = min(start + BLOCK, size)
                     file.seek(stop)
-                    # A block ends with a line. If lines are long, it ends with a character: bytes
-                    # 10xxxxxx continue a character.
+                    # End the block with a line. If the line is long, end the block with a
+                    # character: the bytes 10xxxxxx (binary) continue a character.
                     ahead = file.read(4096)
                     line = ahead.find(b"\n") + 1
                     if not line:
@@ -142,8 +144,8 @@ def library_files() -> dict[Path, str]:
 def named_files(names: list[str], pattern: str) -> dict[Path, str]:
     """Return the files at the given paths, and in given folders if their names match `pattern`.
 
-    The result maps each file to its path relative to its folder. A file that two paths lead to
-    occurs once. Raises LogicgenError if a path does not exist or no file matches.
+    Returns, for each file, its path relative to its folder. If two paths lead to the same file, the
+    file occurs once. Raises LogicgenError if a path does not exist or no file matches.
     """
     found: dict[Path, tuple[Path, str]] = {}
     for name in names:
@@ -169,16 +171,17 @@ _EXAMPLE = re.compile(r"^[ \t]*>>>.*?(?:\n[ \t]*\n|\Z)", re.MULTILINE | re.DOTAL
 
 
 def topics() -> dict[str, bytes]:
-    """Return the topics of Python's own documentation by name, in order."""
+    """Return the texts of Python's own documentation (`pydoc_data.topics`) by name, in order."""
     found: dict[str, str] = import_module("pydoc_data.topics").topics
     return {name: found[name].encode() for name in sorted(found)}
 
 
 def docstrings(packages: Iterable[str]) -> dict[str, bytes]:
-    """Return the docstrings of installed packages as one text per source file, by relative path.
+    """Return the docstrings of installed packages: a text for each source file.
 
-    Examples for doctest are removed. A docstring that occurs several times is used once. Raises
-    LogicgenError for a package that is not installed as a folder of sources.
+    The keys are the relative paths of the files. Examples for doctest are removed. If a docstring
+    occurs several times, it is used once. Raises LogicgenError for a package that is not installed
+    as a folder of sources.
     """
     found: dict[str, bytes] = {}
     known: set[str] = set()
@@ -241,23 +244,23 @@ def _docstrings_of(path: Path) -> list[str]:
 Share = Annotated[float, Field(gt=0, lt=0.5)]
 
 PART = 1 << 24  # the bytes of text in a part of a corpus
-TOKEN_BYTES = 4  # the most bytes of a character; about the mean bytes of a byte-pair token
+TOKEN_BYTES = 4  # the estimated bytes of a token; no character has more
 LEARNED_FROM = 1 << 28  # the most bytes of text from which byte pairs are learned
 
 
 class TextSettings(Settings):
     """Keys of `[corpus]`."""
 
-    # `python-library`, the standard library's own sources; `python-topics`, the English of
-    # `pydoc_data.topics`; or `docstrings`, these topics and the docstrings of `packages`; given
-    # instead of `files`
+    # A text of the Python installation; a recipe has either this key or `files`.
+    # `python-library`: the sources of the standard library. `python-topics`: the English texts of
+    # `pydoc_data.topics`. `docstrings`: these texts and the docstrings of `packages`
     source: Literal["python-library", "python-topics", "docstrings"] | None = None
-    # Installed packages, by the names that they are imported by
+    # The names with which the packages are imported
     packages: Annotated[list[str], Field(min_length=1)] | None = None
     # Paths of UTF-8 files, or of folders with such files
     files: Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)] | None = None
     pattern: str = "*"  # pattern of the names of files to take from folders, such as `*.txt`
-    # `letters`: a to z and the blank; lower-cased; each run of other characters is one blank
+    # `letters` are a to z and the blank. The text is lower-cased; other characters become a blank
     tokens: Literal["characters", "letters", "byte-pairs"] = "characters"
     vocabulary: Annotated[int, Field(ge=4, le=1_000_000)] = 128  # the largest number of tokens
     # validation, test: approximate shares of the text that are held out
@@ -303,7 +306,7 @@ class TextSource(CorpusSource):
             self.facts["tokenizers"] = version("tokenizers")
 
     def split_of(self, block: Block) -> str:
-        """Return the split of a block, by a hash. Short blocks approximate the shares well."""
+        """Return the split of a block, by a hash of the seed, its document and its start."""
         key = f"{self._seed}:{self._documents.keys[block.document]}:{block.start}".encode()
         place = int.from_bytes(hashlib.sha256(key).digest()[:8]) / 2**64
         settings = self._settings
@@ -376,11 +379,11 @@ class TextSource(CorpusSource):
     def _mixed(
         self, pieces: list[np.ndarray], problems: ProblemText, rng: Random
     ) -> list[np.ndarray]:
-        """Return a part of the text with problems inserted after random lines or documents.
+        """Return the token ids of a text with problems inserted after random lines or documents.
 
         If the text has no line breaks and no ends of documents, problems are inserted anywhere.
 
-        pieces: the token ids of the text; the problems are inserted as token ids.
+        pieces: the token ids of the text. problems: the settings of the problems.
         """
         text = np.concatenate(pieces)
         left = len(text) * problems.share / (1 - problems.share)

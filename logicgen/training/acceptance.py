@@ -38,10 +38,13 @@ from logicgen.training.right_learner import RightPath, right_batch
 from logicgen.training.rounds import Attempts, Round, Rounds
 
 EASY = 0.05
-"""Least weight of a problem with a right answer; its worth (`curriculum.py`) is added."""
+"""A problem is drawn with the weight `EASY` plus its worth (`curriculum.py`).
+
+So problems of worth 0 are drawn, too.
+"""
 
 WATCHED = 128
-"""Number of first answers of a round whose initial log-probability is measured."""
+"""Number of answers of a round whose log-probability with the initial weights is computed."""
 
 
 class Row(NamedTuple):
@@ -49,7 +52,7 @@ class Row(NamedTuple):
 
     problem: list[int]
     answer: list[int]
-    advantage: float = 1.0  # how much better than other answers to the problem
+    advantage: float = 1.0  # reward minus mean reward of the problem, in standard deviations
     score: float = 0.0  # log-probability with which the answer was drawn
     right: NextTokens | None = None  # all right next tokens, not only those of the answer
 
@@ -67,7 +70,7 @@ class RewardLesson(NamedTuple):
 class AcceptanceLearner(ModelLearner):
     """A model that learns from verdicts on its own answers.
 
-    `close` ends the worker processes that judge.
+    `close` ends the worker processes that judge the answers.
     """
 
     model: EncoderDecoder
@@ -102,7 +105,7 @@ class AcceptanceLearner(ModelLearner):
         self.measures: dict[str, Tensor] = {}
 
     def close(self) -> None:
-        """End the worker processes that judge."""
+        """End the worker processes that judge answers."""
         self.rounds.close()
 
     def batches(self, step: int) -> Iterator[int]:
@@ -145,7 +148,7 @@ class AcceptanceLearner(ModelLearner):
         wanted = max(size - round(size * self.reward.stored), 1) if lessons else 0
         own: list[Row] = []
         if lessons and self.reward.method == "policy-gradient":
-            # Each round takes all answers in turn, in a random order.
+            # The steps of a round take its answers in turn, in a random order.
             rows = [row for lesson in lessons for row in lesson.rows]
             order = np.random.default_rng((self.seed, number, 1)).permutation(len(rows))
             places = range(place * wanted, (place + 1) * wanted)
@@ -166,7 +169,7 @@ class AcceptanceLearner(ModelLearner):
         return row._replace(right=self._next(decode(row.problem), [decode(row.answer)]))
 
     def _learnt(self, found: Round) -> list[RewardLesson]:
-        """Return the problems of a round that have answers to learn from."""
+        """Return the problems of a round that have answers to learn from, with these answers."""
         encode = self.model.vocabulary.encode
         lessons: list[RewardLesson] = []
         for asked in found.asked:
@@ -190,7 +193,10 @@ class AcceptanceLearner(ModelLearner):
         return lessons
 
     def _next(self, problem: str, answers: Sequence[str]) -> NextTokens | None:
-        """Return an object that lists the right next tokens; None if `answers` are imitated."""
+        """Return an object that lists the right next tokens of an answer to a problem.
+
+        Return None if the model imitates only the tokens of `answers`.
+        """
         if self.reward.method == "right-tokens":
             task = self.rounds.task
             with at("reward.method: 'right-tokens'"):
@@ -224,7 +230,7 @@ class AcceptanceLearner(ModelLearner):
         self, step: int, rows: Sequence[Row], measured: bool
     ) -> tuple[Tensor, dict[str, Tensor]]:
         batch = self._batch(step, rows)
-        # The answers of the round were drawn with these rows of the embedding.
+        # The answers of the round were drawn with the random embedding rows of this seed.
         rows_of_round = torch.Generator().manual_seed(step // self.reward.steps)
         logs = self.model.log_probabilities(batch, rows_of_round)  # (answers, tokens)
         lengths = (batch.targets != self.model.vocabulary.pad).sum(1)
@@ -263,9 +269,10 @@ class AcceptanceLearner(ModelLearner):
     def _measured(self, found: Round) -> dict[str, Tensor]:
         """Return the logged measures of a round: `Round.measures` and three more measures.
 
-        distance: mean over first answers of log p now - log p with the initial weights, in nats.
-        verdicts: verdicts per second. Missing if the round was read from its file.
-        waiting: share of the time that was spent waiting for verdicts. Missing as `verdicts`.
+        distance: mean increase of the log-probability of an answer since the training began, in
+            nats. Only the first answer to each problem counts.
+        verdicts: verdicts per second; only if the round was not read from its file.
+        waiting: share of the time that was spent waiting for verdicts; missing like `verdicts`.
         """
         measures = found.measures()
         firsts = [each for each in found.asked if each.attempts][:WATCHED]

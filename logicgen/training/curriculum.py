@@ -24,7 +24,7 @@ OPERATORS = 3
 """Size of a kind's range of numbers of hard operators."""
 
 LEAST = 0.05
-"""Least probability of keeping a problem. For the kind with the highest worth it is 1."""
+"""Least probability of keeping a drawn problem of a kind with little worth."""
 
 MEMORY = 0.9
 """Factor by which each new round reduces the counts of earlier rounds."""

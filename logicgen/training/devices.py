@@ -38,7 +38,7 @@ READY = b"ready"
 # Seconds to wait for a failed helper process to end after its connection is lost.
 SECONDS = 10
 
-# Seconds after a helper's failure at which this process ends itself, if native code still waits.
+# If native code still waits this number of seconds after a helper has failed, this process ends.
 GRACE = 60
 
 
@@ -50,7 +50,8 @@ class Member:
 
     rank: the number of this process, and the number of processes.
     local: the number of this process's device on this machine.
-    meeting: the `init_method` of `torch.distributed.init_process_group`.
+    meeting: the address at which the processes find each other: the `init_method` of
+        `torch.distributed.init_process_group`.
     """
 
     rank: Rank
@@ -233,7 +234,7 @@ def _explained(error: Exception, helpers: list[Helper]) -> Exception:
 
 
 def _lost(helpers: list[Helper], seconds: float) -> LogicgenError | None:
-    """Wait at most `seconds`, and return the error of a helper that has failed, or None."""
+    """Return the error of a helper that has failed, or None. Wait at most `seconds` for its end."""
     end = time.monotonic() + seconds
     for helper in helpers:
         with suppress(subprocess.TimeoutExpired):
@@ -256,7 +257,7 @@ def _lost(helpers: list[Helper], seconds: float) -> LogicgenError | None:
 def _watch(helpers: list[Helper], left: threading.Event) -> None:
     """End this process if a helper has failed and native code still waits for it.
 
-    A rendezvous and NCCL would wait half an hour, and would not react to Ctrl-C.
+    Otherwise PyTorch could wait half an hour for the helper, without reacting to Ctrl-C.
     """
     while not left.wait(1):
         if any(helper.poll() for helper in helpers):

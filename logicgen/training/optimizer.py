@@ -71,7 +71,7 @@ def make_optimizer(model: nn.Module, table: TrainingTable) -> torch.optim.Optimi
     """Return the optimizer of a recipe for all weights of a model."""
     rate, decay = table.learning_rate, table.weight_decay
     if table.optimizer == "adafactor":
-        # Adafactor divides by the number of elements.
+        # Adafactor divides by the number of elements, which is 0 for an empty tensor.
         weights = [each for each in model.parameters() if each.numel()]
         return torch.optim.Adafactor(weights, lr=rate, weight_decay=decay)
     if table.optimizer == "muon":
@@ -82,7 +82,7 @@ def make_optimizer(model: nn.Module, table: TrainingTable) -> torch.optim.Optimi
 
 
 class Muon(torch.optim.Optimizer):
-    """Muon for the weights of linear layers, AdamW for all others, as one optimizer."""
+    """Muon for the weights of linear layers, AdamW for all other weights, as one optimizer."""
 
     def __init__(
         self, model: nn.Module, rate: float, decay: float, betas: tuple[float, float]

@@ -2,7 +2,7 @@
 
 At each position the loss is -log of the total probability of the tokens that can still lead to a
 right answer. The decoder reads a right answer: the stored answer, or a random answer whose tokens
-are drawn uniformly from the right tokens. It is drawn again in each step.
+are drawn uniformly from the right tokens. Each step draws a new random answer.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class RightPath(NamedTuple):
 def right_batch(
     model: EncoderDecoder, step: int, paths: Sequence[RightPath]
 ) -> tuple[Batch, Tensor]:
-    """Return the batch of the paths, and a mask of the right tokens at each position.
+    """Return a batch of the problems and answers of paths, and a mask of the right tokens.
 
-    The mask has the shape (answers, positions, vocabulary).
+    The mask is bool (answers, positions, vocabulary).
     """
     encode = model.vocabulary.encode
     along = [path.right.along(path.answer) for path in paths]
@@ -92,6 +92,6 @@ class RightTokensLearner(ModelLearner):
         return self.model.right_loss(made, mask, generator, measured)
 
     def right(self, ids: Sequence[int]) -> RightTokens:
-        """Return the right tokens of a problem."""
+        """Return an object that lists the right next tokens of a problem, given by its ids."""
         problem = self.task.decode_problem(self.model.vocabulary.decode(ids))
         return self.task.right_tokens(problem)

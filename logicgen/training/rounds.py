@@ -6,7 +6,8 @@ the whole round:
     RUN/rounds/000012.json    problems, answers, verdicts; the curriculum before the round
 
 A training that is stopped in the middle of a round continues with the answers in the file. Problems
-of held-out splits are excluded, up to renaming if the data set forbids renamings.
+of held-out splits are excluded. If the data set counts renamings of a problem as equal, renamings
+of these problems are excluded, too.
 """
 
 from __future__ import annotations
@@ -48,7 +49,10 @@ SECONDS = 60.0
 """Time limit of the verifier for an answer. Most verdicts take milliseconds."""
 
 CHUNK = 256
-"""Number of problems answered in one call, while the answers before them are judged."""
+"""Number of problems that the model answers in one call.
+
+Meanwhile, worker processes judge the answers of earlier calls.
+"""
 
 TOGETHER = {"cpu": 64, "cuda": 256}
 """Batch size of answering, by device. Problems are sorted by length; a small batch pads less."""
@@ -56,7 +60,8 @@ TOGETHER = {"cpu": 64, "cuda": 256}
 ROOM = 8
 """Number of tokens by which an answer may exceed the longest stored answer.
 
-The length of the stored answer is scaled first, if new problems are longer.
+If new problems may be longer than stored problems, the longest answer is assumed to be longer by
+the same factor.
 """
 
 CANDIDATES = 1000
@@ -99,7 +104,10 @@ class Attempts:
 
     @property
     def worth(self) -> float:
-        """Return the worth for learning: 0 if all or no answers are right, 1 if half are."""
+        """Return the worth of the problem for learning, from 0 to 1.
+
+        It is 0 if all or no answers are right, and 1 if half of them are right.
+        """
         return 4 * self.share * (1 - self.share)
 
 
@@ -109,7 +117,8 @@ class Round:
 
     Attributes:
         number: the number of the round, from 0.
-        following: the number of the first candidate problem of the next round.
+        following: the number of the first problem that is drawn for the next round. All drawn
+            problems of a training are numbered from 0.
         curriculum: the curriculum before the round.
         seconds: time of drawing answers, and the part of it spent waiting for verdicts.
     """
@@ -127,13 +136,13 @@ class Round:
     def measures(self) -> dict[str, float]:
         """Return the logged measures of a round.
 
-        accepted: share of right answers among first answers, each of which is a plain sample.
+        accepted: share of problems whose first answer is right.
         solved: share of problems with a right answer.
         worth: mean worth of the problems.
         different: mean number of different right answers to a solved problem.
         unknown: share of answers that the verifier could not judge.
         length: mean number of tokens of right answers.
-        entropy: mean -log p of first answers, in nats.
+        entropy: mean -log p of the first answer to each problem, in nats.
         symbolless: share of right answers without symbols, such as an empty assignment.
         commonest: largest share of solved problems with the same right answer, up to renaming.
         """
@@ -221,11 +230,14 @@ class Rounds:
         )
 
     def close(self) -> None:
-        """End the worker processes that judge."""
+        """End the worker processes that judge answers."""
         self.judges.close()
 
     def _keys(self, data: Dataset) -> Iterator[int]:
-        """Yield the keys of the problems in all splits of a data set except `train`."""
+        """Yield a key of each problem in all splits of a data set except `train`.
+
+        A key is a hash of the problem. Renamings have the same key unless `self.exact` is true.
+        """
         for split in data.splits:
             if split != "train" and data.splits[split]:
                 if self.exact:
@@ -294,7 +306,7 @@ class Rounds:
         return Round(number, asked, following, curriculum, (time.monotonic() - started, waited))
 
     def _chosen(self, first: int, curriculum: Curriculum) -> tuple[list[str], int]:
-        """Return the problems of a round, and the number of the first candidate for the next."""
+        """Return the problems of a round, and the number of the first problem after them."""
         chosen: dict[str, None] = {}
         number = first
         hard = self.task.hard_operators

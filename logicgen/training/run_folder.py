@@ -93,7 +93,10 @@ def choose_precision(out: Path, wanted: str, device: torch.device) -> tuple[str,
 
 @contextmanager
 def open_log(out: Path | None) -> Iterator[Callable[[dict[str, Tensor], int], None]]:
-    """Yield a function that logs a step's measures for TensorBoard; without `out`, it is idle."""
+    """Yield a function that logs a step's measures for TensorBoard.
+
+    If `out` is None, the function does nothing.
+    """
     if out is None:
         yield lambda measures, step: None
         return
@@ -150,7 +153,10 @@ def _logged(out: Path) -> Any:
 
 
 def _compared(value: Any) -> Any:
-    """Return a recipe without description and steps, which may change when a run is resumed."""
+    """Return a value of `run.json` without the parts that may change when a run is resumed.
+
+    These are the description and the steps of a recipe. Other values are returned unchanged.
+    """
     if not isinstance(value, dict) or not isinstance(value.get("training"), dict):
         return value
     training = {key: part for key, part in value["training"].items() if key != "steps"}

@@ -48,10 +48,10 @@ class Sentences(NamedTuple):
         return Sentences(*grammar.sentences())
 
 
-# The crispness term is part of the loss between these two shares of the training.
+# `Lesson.crispness` is part of the loss from the first to the second of these shares of the steps.
 CRISP = 0.3, 0.7
 
-# After FIRST_HEAT percent of the steps, only the best FINALISTS starts are trained further.
+# After FIRST_HEAT percent of the steps, only the FINALISTS best starts of each student are trained.
 FINALISTS, FIRST_HEAT = 5, 20
 
 
@@ -90,8 +90,10 @@ def teach(
 ) -> tuple[LogWeights, np.ndarray]:
     """Train an inductive Transformer (student) on each set of sentences.
 
-    Returns the weights, and the losses in nats per sentence, (students,).
+    Returns the weights of each student's best start, and its losses in nats per sentence,
+    (students,).
 
+    lessons: the sentences of each student.
     words: number of words.
     width: number of units of a layer.
     seed: seed of the random starts.
@@ -122,7 +124,7 @@ def teach(
 
 
 class _Course:
-    """The sentences of all students (inductive Transformers), and the training steps."""
+    """The sentences of all students (inductive Transformers), and methods to train on them."""
 
     def __init__(self, lessons: Sequence[Sentences], lesson: Lesson) -> None:
         self.lesson = lesson
@@ -135,7 +137,7 @@ class _Course:
         self.same = bool((self.ids == self.ids[0]).all())
 
     def loss(self, network: InductiveTransformer) -> Tensor:
-        """Return the losses in nats per sentence, (students * starts,)."""
+        """Return the losses of all starts in nats per sentence, (students * starts,)."""
         starts = network.students // len(self.ids)
         read = self.ids[0] if self.same else self.ids.repeat_interleave(starts, 0)
         weight = self.shares.repeat_interleave(starts, 0)
@@ -161,7 +163,10 @@ class _Course:
 
     @torch.no_grad()
     def ranked(self, network: InductiveTransformer) -> Tensor:
-        """Rank the random starts of each student by loss, best first: (students, starts)."""
+        """Return the numbers of the starts of each student, best first: (students, starts).
+
+        Starts are numbered through all students, as in the parameters of the network.
+        """
         # If starts have equal losses, prefer the start with the least ambiguity.
         loss = self.loss(network) + self.lesson.crispness / 50 * ambiguity(network.weights())
         table = loss.view(len(self.ids), -1)
@@ -169,7 +174,7 @@ class _Course:
 
 
 def _keep(network: InductiveTransformer, starts: Tensor) -> None:
-    """Keep only the parameters of the given starts."""
+    """Keep only the parameters of the starts with these numbers."""
     for parameter in network.parameters():
         parameter.data, parameter.grad = parameter.data[starts], None
     network.students = len(starts)

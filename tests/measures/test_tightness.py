@@ -15,6 +15,7 @@ from logicgen.errors import LogicgenError
 from logicgen.measures.tightness import least_end, neural_log_least, ngram_least, tightness
 from logicgen.model.language_model import LanguageModel, NeuralLanguageModel
 from logicgen.model.recipe import ModelRecipe
+from logicgen.model.sequences import TrainingRegion
 from logicgen.tokens import Tokens
 from tests.data.corpora import automaton_recipe, opened
 from tests.languages import TRANSFORMER, counted, language_model, recipe
@@ -25,11 +26,13 @@ NETWORKS = [TRANSFORMER, {**TRANSFORMER, "cache": True}, ELMAN]
 METHODS = ["learned", "lexinvariant", "lexinvariant-names", "partial-names"]
 
 
-def neural(method="learned", network=TRANSFORMER, tokens=TOKENS, far=1.0) -> NeuralLanguageModel:
+def neural(
+    method="learned", network=TRANSFORMER, tokens=TOKENS, far=1.0, region=None, **embedding
+) -> NeuralLanguageModel:
     """A model whose last normalisation and share of the cache are anything."""
-    share = {"share": 0.3} if method.startswith("partial") else {}
+    embedding |= {"share": 0.3} if method.startswith("partial") else {}
     torch.manual_seed(1)
-    model = language_model(recipe(method, network, **share), tokens, "text")
+    model = language_model(recipe(method, network, **embedding), tokens, "text", region)
     assert isinstance(model, NeuralLanguageModel)
     generator = torch.Generator().manual_seed(2)
     with torch.no_grad():
@@ -129,6 +132,16 @@ def test_of_rows_that_are_dealt_out_any_may_be_that_of_the_end():
     for end, bound in enumerate(bounds):
         assert bound <= worst(model, matrix, end, steps=200) + 1e-9
     assert tightness(model, [5]) == tightness(model, [6])
+
+
+@pytest.mark.parametrize("method", METHODS[1:])
+def test_the_end_may_keep_its_row_while_symbols_have_none(method):
+    region = TrainingRegion((1, 3), (1, 9))
+    model, ids = neural(method, random_tokens="symbols", region=region), texts()
+    bounds = neural_log_least(model.network, range(len(ids)))
+    assert len(bounds) == (len(ids) if method == "lexinvariant" else 1)
+    ends = model.log_probabilities(ids, range(len(ids)))[..., 0].min(dim=1).values
+    assert (ends >= bounds - 1e-4).all()
 
 
 def test_an_end_that_is_hardly_possible_has_a_tiny_bound():

@@ -42,10 +42,11 @@ def logic(tmp_path_factory):
     return opened(tmp_path_factory.mktemp("data") / "logic", CONTENT)
 
 
-def made(data, method="lexinvariant", symbols=3, **changes):
+def made(data, method="lexinvariant", symbols=3, share=None, **changes):
     """An untrained language model of the examples of a data set."""
     torch.manual_seed(0)
     embedding = {"random_tokens": "symbols"} if method != "learned" else {}
+    embedding |= {"share": share} if share else {}
     table = recipe(method, TRANSFORMER, **embedding)
     table = table.model_copy(
         update={"training": table.training.model_copy(update={"context": 100, **changes})}
@@ -233,15 +234,14 @@ def test_shots_of_the_training_are_the_default(logic):
 
 def test_a_language_model_of_logic_from_recipe_to_heat_map(tmp_path):
     """By the recipe that users try first, and by the recipe with shots."""
-    grid = {"symbols": [1, 4], "length": [1, 8], "per_cell": 2}
-    data = opened(tmp_path / "logic", {**CONTENT, "grid": grid}).folder
+    data = opened(tmp_path / "logic", CONTENT).folder
     run = logicgen.train(
-        "propositional-lexinvariant-shots", data, tmp_path / "run", steps=1, device="cpu"
+        "propositional-lexinvariant-names-shots", data, tmp_path / "run", steps=1, device="cpu"
     )
-    summary = logicgen.evaluate(run, data, verified=3, limit=6, shots=2, device="cpu")
+    summary = logicgen.evaluate(run, data, split="test", verified=3, limit=6, shots=2, device="cpu")
     assert summary["overall"]["examples"] == 6
     assert summary["decoding"]["shots"] == 2
-    assert (run / "grid-shots-2" / "heatmap.png").is_file()
+    assert (run / "test-shots-2" / "heatmap.png").is_file()
     logicgen.train("language-lexinvariant", data, tmp_path / "other", steps=1, device="cpu")
     encoder = logicgen.train(
         "propositional-lexinvariant", data, tmp_path / "both", steps=1, device="cpu"
@@ -250,10 +250,27 @@ def test_a_language_model_of_logic_from_recipe_to_heat_map(tmp_path):
         logicgen.evaluate(encoder, data, tmp_path / "out", shots=1, device="cpu")
 
 
+def test_a_start_needs_the_same_tokens_where_rows_are_trained(logic, tmp_path):
+    """Operators have trained rows, symbols have not."""
+    torch.manual_seed(0)
+    other = opened(tmp_path / "ltl", {**CONTENT, "task": "ltl"})
+    made(logic, symbols=9).start_from(made(logic, symbols=3), "it")
+    with pytest.raises(LogicgenError, match="it: was trained with other tokens"):
+        made(other).start_from(made(logic), "it")
+
+
+def test_rows_of_symbols_that_training_never_showed(logic):
+    """The rows of operators are not among them."""
+    model = made(logic, "partial-rows", symbols=9, share=0.5)
+    found, seen = model.trained_rows(model.training_data(model.recipe, logic), "it")
+    assert len(found) == len(seen) == 9
+    assert seen.tolist() == [True] * 3 + [False] * 6
+
+
 def test_shots_in_recipes_that_cannot_have_them(logic, tmp_path):
     lookup = opened(tmp_path / "lookup", LOOKUP).folder
     with pytest.raises(LogicgenError, match=r"training.shots: .*show their own examples"):
-        logicgen.train("propositional-lexinvariant-shots", lookup, tmp_path / "run")
+        logicgen.train("propositional-lexinvariant-names-shots", lookup, tmp_path / "run")
     table = TABLE.replace("shots = 1", "shots = 99")
     (tmp_path / "m.toml").write_text(table)
     with pytest.raises(LogicgenError, match=r"100 problems with.*or lower training.shots"):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 
+import pyarrow.parquet as pq
 import pytest
 
 from logicgen.errors import LogicgenError
@@ -146,6 +148,48 @@ by = "symbols"
 "training.learning_rate" = [1e-3, 1e-2]
 """
 )
+
+
+LOGIC = """
+task = "propositional"
+[region]
+symbols = [1, 2]
+length = [1, 4]
+[sizes]
+train = 20
+test = 6
+"""
+SHOTS = """
+[base]
+model = "{folder}/shots.toml"
+data = "{folder}/logic.toml"
+[[measure]]
+name = "none"
+shots = 0
+[[measure]]
+name = "as-trained"
+[axes]
+"training.shots" = [1, 2]
+"""
+
+
+def test_answers_after_solved_problems(folder):
+    out = folder / "of shots"
+    content = MODEL.replace("context = 20", "context = 60\nshots = 1")
+    (folder / "shots.toml").write_text(content, encoding="utf-8")
+    (folder / "logic.toml").write_text(LOGIC, encoding="utf-8")
+    (folder / "study.toml").write_text(SHOTS.format(folder=folder), encoding="utf-8")
+    result = run("study", folder / "study.toml", "-o", out, "--workers", 1)
+    assert result.returncode == 0, result.stderr
+    for path in out.rglob("predictions.parquet"):
+        trained = 1 if "=1" in str(path) else 2
+        asked = json.loads(pq.read_schema(path).metadata[b"logicgen"])["decoding"]
+        assert asked.get("shots", 0) == (0 if path.parent.name == "none" else trained)
+    heads = next(
+        line for line in (out / "results.md").read_text().splitlines() if line.startswith("|")
+    )
+    assert "| none |" in heads
+    assert "| as-trained |" in heads
 
 
 @pytest.mark.slow
