@@ -1,6 +1,6 @@
 """Beam search with 3 beams against a straightforward implementation of it, in problems a second.
 
-Both decode problems of `ltl-35` with the same untrained weights of `ltl-learned-full` (8+8 layers,
+Both decode problems of `ltl-35` with the same untrained weights of `ltl-learned-published` (8+8 layers,
 width 128, feed-forward 1,024), with at most 19 tokens and without a grammar. The straightforward
 implementation decodes one problem at a time. For every token it runs the decoder again over all
 prefixes. Problems are padded to 36 tokens, prefixes to 20, and attention matrices are written out.
@@ -124,8 +124,8 @@ def problems(vocabulary: Vocabulary, count: int) -> list[list[int]]:
 
 
 def untrained() -> EncoderDecoder:
-    """The model of `ltl-learned-full`, without the additions of logicgen."""
-    recipe = read_model_recipe("ltl-learned-full")
+    """The model of `ltl-learned-published`, without the additions of logicgen."""
+    recipe = read_model_recipe("ltl-learned-published")
     plain = {
         "encoder_positions": "sinusoidal",
         "decoder_positions": "sinusoidal",

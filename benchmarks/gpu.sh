@@ -8,7 +8,7 @@
 # then measurements. With nothing left it prints, of each model, examples a second, the share of the
 # card's peak, what torch.compile makes of a step, and accuracy. On a CPU, with tiny sizes:
 #
-#     DEVICE=cpu SIZE=2000 STEPS=20 BATCH=16 LIMIT=50 benchmarks/gpu.sh FOLDER ltl-learned-full
+#     DEVICE=cpu SIZE=2000 STEPS=20 BATCH=16 LIMIT=50 benchmarks/gpu.sh FOLDER ltl-learned-published
 set -euo pipefail
 mkdir -p "$1"
 folder=$(cd "$1" && pwd) && shift
@@ -19,7 +19,7 @@ python=${PYTHON:-.venv/bin/python}
 logicgen() { "$python" -m logicgen.cli.main "$@"; }
 models=("$@")
 if [ ${#models[@]} = 0 ]; then
-  models=(ltl-{learned,interchangeable,symbol-invariant}-full propositional-interchangeable-full)
+  models=(ltl-{learned,interchangeable,symbol-invariant}-published propositional-interchangeable-published)
 fi
 declare -A data=([ltl]=ltl-35 [propositional]=propositional-35 [copying]=copying-20)
 for model in "${models[@]}"; do

@@ -3,7 +3,7 @@
     python benchmarks/training.py                     on a CPU, about three minutes
     python benchmarks/training.py --device cuda       in bf16, with the share of the card's peak
 
-Both train the recipe `ltl-interchangeable-full` on the same examples of `ltl-35`, in turns, in one
+Both train the recipe `ltl-interchangeable-published` on the same examples of `ltl-35`, in turns, in one
 process. The ratio is the median over the turns. The recipe has 8 + 8 layers of width 128 with
 feed-forward 1,024, tree positions, a rotary decoder, interchangeable embeddings, AdaCos, dropout,
 AdamW and clipped gradients.
@@ -283,7 +283,7 @@ def main() -> None:
     device = find_device(options.device)
     on_gpu = device.type == "cuda"
 
-    recipe = read_model_recipe("ltl-interchangeable-full")
+    recipe = read_model_recipe("ltl-interchangeable-published")
     size = options.batch_size or (recipe.training.batch_size if on_gpu else 64)
     steps = options.steps or (20 if on_gpu else 4)
     silent = recipe.training.model_copy(update={"batch_size": size, "log_every": 10**9})

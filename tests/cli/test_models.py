@@ -215,7 +215,7 @@ def test_train_refuses(demo, tmp_path):
     refused(run("train", "copying-interchangeable", "--data", tmp_path), "not a data set")
     refused(run(*mini, tmp_path / "r", "--device", "cuda"), "CUDA", "--device cpu")
     refused(run(*mini, tmp_path / "r", "--steps", 0), "steps")
-    tree = run("train", "ltl-interchangeable-full", "--data", data, "-o", tmp_path / "r")
+    tree = run("train", "ltl-interchangeable-published", "--data", data, "-o", tmp_path / "r")
     assert len(refused(tree, "'tree' needs", "copying", "rotary").splitlines()) == 1
     assert not (tmp_path / "r").exists()
     (tmp_path / "mine").mkdir()

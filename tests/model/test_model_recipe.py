@@ -22,7 +22,7 @@ def test_shipped_recipes_are_valid(name: str) -> None:
     assert recipe.embedding.method in name or name in learned
     assert recipe.with_steps(7).training.steps == 7
     logic = name.startswith(("propositional-", "ltl-")) and not name.endswith("-adamw")
-    auto = logic or name.endswith("-full") or name == "language-lexinvariant-names"
+    auto = logic or name.endswith("-published") or name == "language-lexinvariant-names"
     assert recipe.training.precision == ("auto" if auto else "fp32")
 
 
