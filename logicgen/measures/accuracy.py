@@ -210,9 +210,17 @@ def _columns(point: Findings, several: bool) -> dict[str, str]:
     if "covariance" in point.found[0]:
         means = [each["covariance"]["overall"]["strings"]["mean"] for each in point.found]
         columns[f"{name}, alpha-covariance"] = f"{np.mean(means):.3f}"
-    for control in point.found[0].get("controls", ()):
-        columns[f"{name}, {PREFIX}{control}"] = percent(_pooled(_control_scores(point, control)))
+    if "controls" in point.found[0]:
+        best = _best_control(point)
+        share = percent(_pooled(_control_scores(point, best)))
+        columns[f"{name}, best control"] = f"{best}: {share}"
     return columns
+
+
+def _best_control(point: Findings) -> str:
+    """Return the name of the control with the most right answers."""
+    names: list[str] = list(point.found[0]["controls"])
+    return max(names, key=lambda name: _pooled(_control_scores(point, name))["accuracy"])
 
 
 def _control_scores(point: Findings, control: str) -> list[Json]:
