@@ -1,7 +1,7 @@
 """Beam search with 3 beams against a straightforward implementation of it, in problems a second.
 
-Both decode problems of `ltl-35` with the same untrained weights of `ltl-learned-published` (8+8 layers,
-width 128, feed-forward 1,024), with at most 19 tokens and without a grammar. The straightforward
+Both decode problems of `ltl-35` with the same untrained weights of `ltl-learned-published` (8+8
+layers, width 128, feed-forward 1,024), with at most 19 tokens, without a grammar. The simple
 implementation decodes one problem at a time. For every token it runs the decoder again over all
 prefixes. Problems are padded to 36 tokens, prefixes to 20, and attention matrices are written out.
 The two take turns; figures are medians. Untrained answers hardly ever end early.

@@ -3,8 +3,8 @@
     python benchmarks/training.py                     on a CPU, about three minutes
     python benchmarks/training.py --device cuda       in bf16, with the share of the card's peak
 
-Both train the recipe `ltl-interchangeable-published` on the same examples of `ltl-35`, in turns, in one
-process. The ratio is the median over the turns. The recipe has 8 + 8 layers of width 128 with
+Both train the recipe `ltl-interchangeable-published` on the same examples of `ltl-35`, in turns, in
+one process. The ratio is the median over the turns. The recipe has 8 + 8 layers of width 128 with
 feed-forward 1,024, tree positions, a rotary decoder, interchangeable embeddings, AdaCos, dropout,
 AdamW and clipped gradients.
 

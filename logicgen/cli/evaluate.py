@@ -84,7 +84,8 @@ def evaluate(run: Path, data: Path, out: Path | None, **options: Any) -> None:
     """Score the model in RUN on a split of a data set, with the solver, cell by cell.
 
     REPLIES is a file with the answers of any other model: JSON lines with `completion` and `row` or
-    `problem`, or a log of Inspect (`.eval`).
+    `problem`, or a log of Inspect (`.eval`). RUN may also be `control:NAME`, a program that learns
+    nothing (for propositional: all-true, nearest, meanings).
 
     Writes predictions.parquet, summary.json, cells.csv, figures and report.html, a page with all
     answers. [low, high] is a 95% interval over problems.

@@ -1,8 +1,8 @@
 """Measure how the distance of the exact lexinvariant model from the truth falls along a string.
 
 A lexinvariant model does not know the symbols of a string in advance (`automata/lexinvariant.py`).
-Huang et al. (NeurIPS 2023, theorem 2.1) prove that the distance falls below any eps if a string has
-enough symbols: about d / eps^4 for an alphabet of d symbols. The distance is the mean L1 distance
+Huang et al. (NeurIPS 2023, theorem 2.1) prove that the distance falls below any eps. For an
+alphabet of d symbols, a string needs about d / eps^4 symbols. The distance is the mean L1 distance
 of the next-symbol distributions over all positions. Here it is computed exactly for random automata
 of 2 to 8 symbols, beside the bound that follows from the Kullback-Leibler divergence.
 """

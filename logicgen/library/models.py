@@ -90,9 +90,8 @@ def evaluate(
 ) -> dict[str, Any]:
     """Score a model on a split, write the scores into a folder, and return their summary.
 
-    run: folder of a trained model, name of a shipped model, `control:NAME` for a program that
-        learns nothing, or a file with the replies of any other model (JSON lines, or a log of
-        Inspect).
+    run: folder of a trained model, name of a shipped model, or a file with the replies of any other
+        model (JSON lines, or a log of Inspect). `control:NAME` is a program that learns nothing.
     folder: folder for the scores. If not given, a folder inside `run`, or next to the file.
     beams: number of beams; 1 is greedy decoding.
     verified: also draw up to this number of different answers to each problem, and score the first

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from logicgen.data.dataset import Dataset
 from logicgen.data.opening import as_dataset
+from logicgen.errors import at
 from logicgen.files import prepare_folder
 from logicgen.measures.comparison import compare, markdown
 from logicgen.measures.control_answers import ControlAnswerer
@@ -41,7 +42,8 @@ from logicgen.report.figure_style import (
     whole_numbers,
 )
 from logicgen.report.tables import percent
-from logicgen.tasks.controls import PREFIX
+from logicgen.tasks import load_task
+from logicgen.tasks.controls import PREFIX, load_control
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -82,6 +84,12 @@ class Accuracy(Measure):
         if settings.controls:
             found["controls"] = controls(settings, dataset)
         return found
+
+    def check(self, settings: Any, recipe: Any, model: Any, where: str) -> None:
+        """Raise LogicgenError if the settings name a control that the task does not have."""
+        for name in getattr(settings, "controls", None) or ():
+            with at(f"{where}: measure {settings.name}"):
+                load_control(load_task(recipe.task), name)
 
     def headline(self, found: Json) -> tuple[float, bool]:
         """Return the share of right answers."""

@@ -29,8 +29,8 @@ class Control(ABC):
     Attributes:
         name: its name after `control:`.
         about: what it does, in one line.
-        in_context: whether it answers a problem from the solved problems before it. If so, it does
-            not know what the tokens mean.
+        in_context: whether it only uses the solved problems before a problem, and no knowledge of
+            the meaning of tokens.
     """
 
     name: ClassVar[str]

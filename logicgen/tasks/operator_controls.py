@@ -37,7 +37,7 @@ class Meanings(Control):
     is which truth value. All meanings are equally probable at first. A meaning agrees with a solved
     problem if the formula can be read with it, and if its canonical answer is the shown one. This
     is the posterior, so no program that sees only the tokens gives more exact answers on average.
-    Of equally probable answers, the control returns that of the true meaning, if it is among them.
+    If answers are equally probable, the answer that was found first comes first.
     """
 
     name = "meanings"
@@ -105,7 +105,7 @@ def _numbered(problem: str) -> list[str]:
 
 
 def _values(shown: Sequence[tuple[Tokens, Tokens]]) -> list[str]:
-    """Return the two tokens that stand for truth values; stand-ins for tokens that never occur."""
+    """Return the two tokens for truth values. A value that never occurs keeps its true name."""
     seen = list(dict.fromkeys(token for _, answer in shown for token in answer[1::2]))
     return [*seen, *(value for value in VALUES if value not in seen)][: len(VALUES)]
 
@@ -142,14 +142,19 @@ def _can_be_read(formula: Tokens, arities: Mapping[str, int]) -> bool:
 def _says(
     formula: Tokens, operators: tuple[tuple[str, str], ...], said: dict[str, str]
 ) -> Tokens | None:
-    """Return the canonical answer to a formula in the tokens of a meaning; None if it has none."""
+    """Return the canonical answer to a formula, in the tokens of a meaning.
+
+    The result is None if the formula is unsatisfiable.
+    """
     answer = _canonical(formula, operators)
     return None if answer is None else tuple(said.get(token, token) for token in answer)
 
 
 @lru_cache(maxsize=KEPT)
 def _canonical(formula: Tokens, operators: tuple[tuple[str, str], ...]) -> Tokens | None:
-    """Return the canonical answer to a formula with these operators, None if it is unsatisfiable.
+    """Return the canonical answer to a formula with these operators.
+
+    The result is None if the formula is unsatisfiable.
 
     operators: pairs (token, operator). All other tokens are symbols.
     """

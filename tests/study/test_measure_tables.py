@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
+from types import SimpleNamespace
 
 import pyarrow.parquet as pq
 import pytest
 
 from logicgen.errors import LogicgenError
-from logicgen.measures.accuracy import curve_points
+from logicgen.measures.accuracy import _by_shots, curve_points
 from logicgen.measures.curves import curve_groups
 from logicgen.measures.measure import Findings
 from logicgen.measures.statistics import wilson_interval
@@ -166,6 +167,7 @@ data = "{folder}/logic.toml"
 [[measure]]
 name = "none"
 shots = 0
+controls = ["all-true", "nearest"]
 [[measure]]
 name = "as-trained"
 [axes]
@@ -190,6 +192,36 @@ def test_answers_after_solved_problems(folder):
     )
     assert "| none |" in heads
     assert "| as-trained |" in heads
+    assert "| none, best control |" in heads
+    assert "| all-true: " in (out / "results.md").read_text()
+
+
+def test_an_unknown_control_is_refused_before_any_training(folder):
+    content = MODEL.replace("context = 20", "context = 60\nshots = 1")
+    (folder / "shots.toml").write_text(content, encoding="utf-8")
+    (folder / "logic.toml").write_text(LOGIC, encoding="utf-8")
+    study = SHOTS.format(folder=folder).replace('"nearest"', '"farthest"')
+    (folder / "far.toml").write_text(study, encoding="utf-8")
+    refused(run("study", folder / "far.toml", "-o", folder / "far"), "measure none: control:far")
+
+
+def test_a_curve_by_solved_problems_has_a_line_for_each_control():
+    def findings(shots, share, control, seeds=2):
+        settings = SimpleNamespace(shots=shots, by=None)
+        score = {"score": {"accuracy": share, "examples": 50}}
+        beside = {"controls": {"nearest": {"accuracy": control, "examples": 50}}}
+        choices = {"rows": "random"}
+        each = [score | beside] * seeds
+        return [Findings(f"{shots}", settings, "p", choices, "d", "", [0, 1], [], each)]
+
+    measured = [findings(4, 0.5, 0.3), findings(0, 0.1, 0.0), findings(1, 0.2, 0.3)]
+    curves = _by_shots(measured)
+    assert {label: [point[:2] for point in line] for label, line in curves.items()} == {
+        "random": [(0, 0.1), (1, 0.2), (4, 0.5)],
+        "control:nearest": [(0, 0.0), (1, 0.3), (4, 0.3)],
+    }
+    assert _by_shots(measured[:2]) is None
+    assert _by_shots([*measured[:2], findings(None, 0.5, 0.3)]) is None
 
 
 @pytest.mark.slow

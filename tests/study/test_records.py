@@ -77,7 +77,7 @@ def test_the_page_of_a_study_names_the_precisions_of_its_trainings(made):
         (gzip.compress(b"{}", mtime=0)[:-9], ""),
         (gzip.compress(b"\xff", mtime=0), ""),
         *(
-            (gzip.compress(f"{line}\n".encode()), r"line 1 .*: ")
+            (gzip.compress(f"{line}\n".encode(), mtime=0), r"line 1 .*: ")
             for line in ("", "{", "{}", "[]", '{"point": "a"}', "7")
         ),
     ],

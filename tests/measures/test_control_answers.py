@@ -1,0 +1,71 @@
+"""Controls in the place of a model."""
+
+from __future__ import annotations
+
+import pytest
+
+import logicgen
+from logicgen.errors import LogicgenError
+from logicgen.measures.control_answers import ControlAnswerer
+from logicgen.model.model import Request
+from logicgen.tasks import load_task
+from logicgen.tasks.controls import load_control
+from tests.data.data_sets import opened
+
+pytestmark = pytest.mark.usefixtures("undrawn")
+
+CONTENT = {
+    "task": "propositional",
+    "problem": {"operators": {"!": 1, "&": 1, "|": 1}},
+    "region": {"symbols": [1, 3], "length": [1, 7]},
+    "sizes": {"train": 60, "validation": 0, "test": 30},
+}
+
+
+@pytest.fixture(scope="module")
+def logic(tmp_path_factory):
+    return opened(tmp_path_factory.mktemp("data") / "logic", CONTENT)
+
+
+def score(data, control, out, **settings):
+    return logicgen.evaluate(f"control:{control}", data.folder, out, split="test", **settings)
+
+
+def test_a_control_is_scored_as_a_model_is(logic, tmp_path):
+    summary = score(logic, "all-true", tmp_path / "scores")
+    task, control = load_task("propositional"), load_control(load_task("propositional"), "all-true")
+    rows = logic.table("test").to_pylist()
+    right = 0
+    for row in rows:
+        (answer,) = control.answers(row["problem"], 1)
+        problem = task.decode_problem(row["problem"])
+        right += task.check(problem, task.decode_answer(answer)).is_right
+    assert 0 < right < len(rows)
+    assert summary["overall"]["accuracy"] == right / len(rows)
+    assert summary["model"] == "control:all-true"
+    assert (tmp_path / "scores" / "report.html").is_file()
+
+
+def test_solved_problems_and_further_answers_help(logic, tmp_path):
+    plain = score(logic, "meanings", tmp_path / "0")["overall"]["accuracy"]
+    many = score(logic, "meanings", tmp_path / "16", shots=16)["overall"]["accuracy"]
+    assert plain < many
+    tried = score(logic, "meanings", tmp_path / "v", verified=16)["overall"]
+    assert tried["accuracy"] == plain < tried["verified_accuracy"]
+
+
+def test_a_control_without_an_answer_is_wrong(logic, tmp_path):
+    assert score(logic, "nearest", tmp_path)["overall"]["examples"] == 30
+    control = ControlAnswerer(logic, "control:nearest")
+    assert [each[0].ids for each in control.predict(Request([[5]], 3, 0, 9))] == [[]]
+
+
+def test_what_a_control_cannot_do(logic, tmp_path):
+    with pytest.raises(LogicgenError, match="no control of propositional has this name"):
+        score(logic, "everything", tmp_path)
+    with pytest.raises(LogicgenError, match="a control has none"):
+        score(logic, "nearest", tmp_path, ensemble=2)
+    with pytest.raises(LogicgenError, match="votes: 3; control:nearest is no model: leave it out"):
+        score(logic, "nearest", tmp_path, votes=3)
+    with pytest.raises(LogicgenError, match=r"--shots: 60, but .* has only 60 training examples"):
+        score(logic, "nearest", tmp_path, shots=60)
