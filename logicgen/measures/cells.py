@@ -115,7 +115,7 @@ class Cells(Measure):
     def pictures(self, study: str, measured: list[list[Findings]]) -> list[Picture]:
         """Return figures of accuracy and of alpha-covariance.
 
-        A figure is left out if it would show more than 16 combinations of settings.
+        A figure is left out if it would show more than 15 combinations of settings.
         """
         (points,) = measured
         pictures = _side_by_side(points) if len(points) <= MOST_NAMED else []

@@ -40,7 +40,7 @@ Picture = tuple[str, str, "Figure"]
 """A figure with the name of its file, without suffix, and its caption: (name, caption, figure)."""
 
 # If a study has at most MOST_NAMED combinations of settings, a figure shows each of them.
-MOST_NAMED = 16
+MOST_NAMED = 15
 
 
 class StudyRun(Protocol):

@@ -46,7 +46,7 @@ def by_point(records: Iterable[Record]) -> dict[str, list[Record]]:
 def study_report(study: Study, records: dict[str, list[Record]], counted: str) -> Report:
     """Return tables and figures of the results of a study.
 
-    If there are more than 16 combinations of settings, the first measure may rank them by a score.
+    If there are more than 15 combinations of settings, the first measure may rank them by a score.
     Then the table has the best combinations, a box plot shows the scores by choice, and a second
     table has the correlation of each choice with the score.
 
