@@ -15,6 +15,7 @@ from logicgen.extras import extras_named, need
 from logicgen.files import prepare_folder
 from logicgen.library.data import load_dataset
 from logicgen.library.progress import Bars, Say, no_bars, silent
+from logicgen.tasks.controls import PREFIX
 
 if TYPE_CHECKING:
     from logicgen.data.corpus import Corpus
@@ -187,6 +188,8 @@ def measure_perplexity(
         from logicgen.measures.curves import write_curve
         from logicgen.model import checkpoint
     corpus = as_corpus(data)
+    if str(run).startswith(PREFIX):
+        raise LogicgenError(f"{run}: controls answer problems; {corpus.folder} is a corpus")
     model = checkpoint.as_language_model(checkpoint.load_model(run, device), run)
     folder = out or checkpoint.scores_folder(run, f"{corpus.name}-{split}")
     prepare_folder(folder)
@@ -275,7 +278,6 @@ def _answerer(
     """
     from logicgen.measures import collapse, control_answers, predictions
     from logicgen.model import checkpoint
-    from logicgen.tasks.controls import PREFIX
 
     if str(run).startswith(PREFIX):
         _check_default({"votes": votes, "reset_rows": reset_rows}, f"{run} is no model")

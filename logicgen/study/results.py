@@ -58,6 +58,7 @@ def study_report(study: Study, records: dict[str, list[Record]], counted: str) -
     heads, rows = _table(measured)
     first, points = measured[0]
     ranking = first.ranking(points) if len(points) > MOST_NAMED else None
+    says += _unequal_steps(points)
     tables: list[Cells] = [(f"{counted} {says}", heads, rows)]
     pictures: list[Picture] = []
     if ranking is not None:
@@ -68,6 +69,14 @@ def study_report(study: Study, records: dict[str, list[Record]], counted: str) -
         if of_kind:
             pictures += find_measure(kind).pictures(study.name, of_kind)
     return Report(study.name, study.description, tables, pictures, {TABLE: _lines(measured)})
+
+
+def _unequal_steps(points: list[Findings]) -> str:
+    """Return a sentence if combinations of settings were trained for different steps, else ""."""
+    steps = [run.steps for point in points for run in point.runs]
+    if len(set(steps)) <= 1:
+        return ""
+    return f" **The budgets differ: {min(steps):,} to {max(steps):,} training steps.**"
 
 
 def measured_of(records: dict[str, list[Record]]) -> Measured:

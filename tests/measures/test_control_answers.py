@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 import logicgen
+from logicgen.data.corpus import make_corpus
 from logicgen.errors import LogicgenError
 from logicgen.measures.control_answers import ControlAnswerer
 from logicgen.model.model import Request
 from logicgen.tasks import load_task
 from logicgen.tasks.controls import load_control
+from tests.data.corpora import automaton_recipe
 from tests.data.data_sets import opened
 
 pytestmark = pytest.mark.usefixtures("undrawn")
@@ -58,6 +60,12 @@ def test_a_control_without_an_answer_is_wrong(logic, tmp_path):
     assert score(logic, "nearest", tmp_path)["overall"]["examples"] == 30
     control = ControlAnswerer(logic, "control:nearest")
     assert [each[0].ids for each in control.predict(Request([[5]], 3, 0, 9))] == [[]]
+
+
+def test_a_corpus_has_no_problems_for_a_control(tmp_path):
+    make_corpus(automaton_recipe(), tmp_path / "strings", name="tiny")
+    with pytest.raises(LogicgenError, match="control:nearest: controls answer problems; .*corpus"):
+        logicgen.evaluate("control:nearest", tmp_path / "strings")
 
 
 def test_what_a_control_cannot_do(logic, tmp_path):

@@ -113,6 +113,19 @@ def test_few_points_are_set_side_by_side(study_file, tmp_path):
     assert pictures == ["heatmaps.png", "differences.png", "symbols.png", "covariance.png"]
     assert all((tmp_path / name).read_bytes().startswith(b"\x89PNG") for name in pictures)
     assert "abacus" in report
+    assert "budgets" not in report
+
+
+def test_unequal_budgets_are_named(study_file, tmp_path):
+    made = planned(study_file())
+    records = {trial.name: answered(trial, scores_of(1)) for trial in made.trials.values()}
+    first = records["normal-0"]
+    training = {**first.found["training"], "steps": 1500}
+    found = {**first.found, "training": training}
+    records["normal-0"] = first.model_copy(update={"found": found})
+    made.write(records, tmp_path)
+    report = (tmp_path / "results.md").read_text()
+    assert "**The budgets differ: 5 to 1,500 training steps.**" in report
 
 
 MANY = """
