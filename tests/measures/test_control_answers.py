@@ -64,7 +64,7 @@ def test_a_control_without_an_answer_is_wrong(logic, tmp_path):
 
 def test_a_corpus_has_no_problems_for_a_control(tmp_path):
     make_corpus(automaton_recipe(), tmp_path / "strings", name="tiny")
-    with pytest.raises(LogicgenError, match="control:nearest: controls answer problems; .*corpus"):
+    with pytest.raises(LogicgenError, match=r"control:nearest: controls answer problems; .*corpus"):
         logicgen.evaluate("control:nearest", tmp_path / "strings")
 
 
