@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import Field
 
 from logicgen.errors import LogicgenError
-from logicgen.experiments import Call, Count, Experiment, ExperimentSettings, Json, Seed
+from logicgen.experiments import Call, Count, Experiment, ExperimentSettings, Json, Number, Seed
 from logicgen.experiments.teachers import LessonTable, find_teacher, learn
 from logicgen.productions import (
     Grammar,
@@ -37,20 +38,23 @@ FOUND = 0.05
 
 
 class IdentifySettings(ExperimentSettings):
-    """Keys of a study of this experiment."""
+    """Keys of a study of this experiment.
+
+    nudges: values of `lesson.nudge` to compare; only that of `lesson` if empty. A nudge is an
+        addition to one weight of the first layer, which breaks the symmetry of the units.
+    """
 
     teacher: str  # a recipe of the task production, or a path for `load_grammar`
     students: Count
     # The number of sentences for each student; default: all sentences, with their probabilities
     sentences: Count | None = None
     seed: Seed
+    nudges: tuple[Number, ...] = Field(default=(), strict=False)
     lesson: LessonTable
 
 
 def taught(teacher: Grammar, lessons: list[Sentences], lesson: Json, seed: int) -> list[Grammar]:
-    """Train grammars (students) of the teacher's size, and align their units with the teacher's.
-
-    A unit is a hidden state of a grammar.
+    """Train grammars (students) of the teacher's size.
 
     lessons: for each student, the set of its training sentences.
     lesson: the settings of the training.
@@ -61,8 +65,7 @@ def taught(teacher: Grammar, lessons: list[Sentences], lesson: Json, seed: int) 
             "the layers of this grammar have different numbers of units; give a grammar with the"
             " same number of units in each layer, as students have"
         )
-    students, _ = learn(lessons, teacher.words, width, lesson, seed)
-    return [aligned(each, teacher) for each in students]
+    return learn(lessons, teacher.words, width, lesson, seed)[0]
 
 
 def identify(
@@ -76,7 +79,9 @@ def identify(
     The result contains, for each weight of the teacher, its name, its value, and the mean and the
     standard deviation over students (`weights`). For each student, it contains its `distance`
     (`distances`), its `class_distance` (`classes`), and KL(teacher || student) in bits
-    (`divergences`). It also contains the mean of the weights of all students (`mean`).
+    (`divergences`). It also contains the mean of the weights of all students (`mean`). All these
+    are computed after the units of the student are aligned with the teacher's. `unaligned` has the
+    mean distance of each student before.
     """
     teacher = Grammar.of_dict(grammar)
     rng = np.random.default_rng(seed)
@@ -84,7 +89,8 @@ def identify(
         lessons = [Sentences.all_of(teacher)] * students
     else:
         lessons = [Sentences.of(teacher.sample(rng, sentences)) for _ in range(students)]
-    found = taught(teacher, lessons, lesson, seed)
+    learned = taught(teacher, lessons, lesson, seed)
+    found = [aligned(each, teacher) for each in learned]
     columns = [dict(weights_by_name(each, teacher)) for each in found]
     weights = [
         {
@@ -98,6 +104,7 @@ def identify(
     return {
         "weights": weights,
         "distances": [list(distance(each, teacher)) for each in found],
+        "unaligned": [distance(each, teacher)[0] for each in learned],
         "classes": [list(class_distance(each, teacher)) for each in found],
         "divergences": [divergence(teacher, each) for each in found],
         "mean": {
@@ -144,7 +151,7 @@ def weights_by_name(grammar: Grammar, teacher: Grammar) -> list[tuple[str, float
 
 
 def trials(settings: IdentifySettings) -> dict[str, Call]:
-    """Return a single trial, which trains all grammars (students) on the teacher's sentences."""
+    """Return a trial for each nudge, which trains all students on the teacher's sentences."""
     teacher = find_teacher(settings.teacher)
     try:
         teacher.sentences()  # the divergence is a sum over all sentences
@@ -155,7 +162,15 @@ def trials(settings: IdentifySettings) -> dict[str, Call]:
         **settings.model_dump(include={"students", "sentences", "seed"}),
         "lesson": settings.lesson.arguments(),
     }
-    return {"students": (identify, arguments)}
+    if not settings.nudges:
+        return {"students": (identify, arguments)}
+    return {
+        f"nudge {nudge:g}": (
+            identify,
+            {**arguments, "lesson": settings.lesson.arguments(nudge=nudge)},
+        )
+        for nudge in settings.nudges
+    }
 
 
 def identified(means: np.ndarray, classes: np.ndarray | None) -> tuple[int, int, int] | None:
@@ -177,24 +192,11 @@ def report(settings: IdentifySettings, found: dict[str, Json]) -> Report:
 
     A picture shows the weights of the teacher and the mean weights of its students.
     """
-    (result,) = found.values()
+    result = next(iter(found.values()))
     teacher, called = find_teacher(settings.teacher), _called(settings)
-    means, largest = np.array(result["distances"]).T
-    deviation = max(each["deviation"] for each in result["weights"])
-    classes = None if result["classes"] is None else np.array(result["classes"])[:, 0]
-    counts = identified(means, classes)
-    _, alike, neither = map(str, counts) if counts else ("", "not recorded", "not recorded")
-    rows = [
-        ["students", f"{settings.students}"],
-        ["that found the teacher", f"{(means < FOUND).sum()}"],
-        ["that found its class, with other weights", alike],
-        ["that found neither", neither],
-        ["distance to the teacher, median", f"{np.median(means):.4f}"],
-        ["distance to the teacher, largest", f"{means.max():.4f}"],
-        ["difference of a weight from the teacher's, largest", f"{largest.max():.4f}"],
-        ["standard deviation of a weight over students, largest", f"{deviation:.4%}"],
-        ["KL(teacher || student), median", f"{np.median(result['divergences']):.5f} bits"],
-    ]
+    columns = [_column(settings.students, each) for each in found.values()]
+    rows = [[name, *(column[name] for column in columns)] for name in columns[0]]
+    heads = ["", *found] if len(found) > 1 else ["", ""]
     grammars = [("teacher", teacher), ("students, mean", Grammar.of_dict(result["mean"]))]
     figure = draw_grammars(grammars, f"{called}: {settings.students} students")
     count = settings.sentences
@@ -208,10 +210,32 @@ def report(settings: IdentifySettings, found: dict[str, Json]) -> Report:
         " contains all grammars with the same probabilities of sentences. A student has found the"
         f" class if the distance of the canonical forms is below {FOUND}. {_determined(teacher)}"
         " Every weight is in `weights.csv`.",
-        [("Results:", ["", ""], rows)],
+        [("Results:", heads, rows)],
         [("weights", "weights of the teacher and of its students", figure)],
         {"weights.csv": result["weights"]},
     )
+
+
+def _column(students: int, result: Json) -> dict[str, str]:
+    """Return the results of a training of students, as texts by what they say."""
+    means, largest = np.array(result["distances"]).T
+    before = np.array(result["unaligned"])
+    deviation = max(each["deviation"] for each in result["weights"])
+    classes = None if result["classes"] is None else np.array(result["classes"])[:, 0]
+    counts = identified(means, classes)
+    _, alike, neither = map(str, counts) if counts else ("", "not recorded", "not recorded")
+    return {
+        "students": f"{students}",
+        "that found the teacher": f"{(means < FOUND).sum()}",
+        "that found the teacher without alignment": f"{(before < FOUND).sum()}",
+        "that found its class, with other weights": alike,
+        "that found neither": neither,
+        "distance to the teacher, median": f"{np.median(means):.4f}",
+        "distance to the teacher, largest": f"{means.max():.4f}",
+        "difference of a weight from the teacher's, largest": f"{largest.max():.4f}",
+        "standard deviation of a weight over students, largest": f"{deviation:.4%}",
+        "KL(teacher || student), median": f"{np.median(result['divergences']):.5f} bits",
+    }
 
 
 def _determined(teacher: Grammar) -> str:

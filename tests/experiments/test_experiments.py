@@ -107,6 +107,20 @@ def test_a_teacher_whose_weights_no_sentence_shows_is_found_up_to_its_class():
     assert "that found neither | not recorded" in _rows(plan, {**found, "classes": None})
 
 
+def test_a_nudge_is_beside_none_with_and_without_alignment():
+    changes = {"students": 8, "lesson": {"steps": 200, "starts": 1}}
+    plan = open_study("inductive-nudge", changes)
+    assert list(plan.trials) == ["nudge 0", "nudge 5"]
+    found = {name: trial.function(**trial.arguments) for name, trial in plan.trials.items()}
+    ((_, heads, rows),) = reported(plan, found).tables
+    assert heads == ["", "nudge 0", "nudge 5"]
+    by_name = {name: list(map(int, counts)) for name, *counts in rows[:3]}
+    assert by_name["students"] == [8, 8]
+    exact, before = (by_name[f"that found the teacher{how}"] for how in ("", " without alignment"))
+    assert all(less <= more for less, more in zip(before, exact, strict=True))
+    assert sum(before) < sum(exact)
+
+
 def reported(plan, found):
     """Return the report of an experiment that found this, by name of the trial."""
     about = {"arguments": {}, "machine": "", "commit": None, "versions": {}}
