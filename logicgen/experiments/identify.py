@@ -217,7 +217,7 @@ def report(settings: IdentifySettings, found: dict[str, Json]) -> Report:
 
 
 def _column(students: int, result: Json) -> dict[str, str]:
-    """Return the results of a training of students, as texts by what they say."""
+    """Return the results of a training of students: texts by the name of the result."""
     means, largest = np.array(result["distances"]).T
     before = np.array(result["unaligned"])
     deviation = max(each["deviation"] for each in result["weights"])
