@@ -50,6 +50,7 @@ def test_an_unknown_control_is_refused_with_the_known_ones():
         load_control(load_task("copying"), "near")
 
 
+@pytest.mark.needs("rapidfuzz")
 def test_answers_differ_and_are_as_many_as_asked_for():
     (problem, _), *shots = solved(9)
     for name in LOGIC.controls:
@@ -115,6 +116,7 @@ def test_in_context_controls_do_not_know_the_names_of_tokens():
     assert [renamed(answer) for answer in plain] == meanings.answers(renamed(problem), 4, hidden)
 
 
+@pytest.mark.needs("rapidfuzz")
 def test_the_nearest_solved_problem_lends_its_answer():
     control = load_control(LOGIC, "nearest")
     shots = [("| a ! b", "a 1"), ("& a ! b", "a 1 b 0")]
