@@ -280,6 +280,11 @@ def collapse(run: Path, data: Path, out: Path | None, device: str) -> None:
 @opt.integer_option("--context", least=2, help="Tokens of a row to read; all if not given.")
 @opt.integer_option("--window", 100, help="Characters in a window; its occurrences vote together.")
 @opt.integer_option("--limit", 1000, help="Greatest number of rows to decipher.")
+@click.option("--text", type=opt.PATH, help="Decipher this file instead, whose key is unknown.")
+@click.option("--symbol", help="For --text: print the guesses at each occurrence of this symbol.")
+@click.option(
+    "--temperature", type=opt.POSITIVE, help="For --text: divide the logits of the probe by this."
+)
 @opt.SEED
 @opt.out_option("Folder; RUN/DATA-probe if not given.")
 @opt.DEVICE
@@ -305,11 +310,28 @@ def probe(
     of symbols that get the right character. [low, high] is a 95% interval over rows. The last lines
     are controls that use no model. Writes windows.csv, summary.json, and figures of the precision,
     of a key and of a symbol.
+
+    With --text, the probe reads a file with an unknown key. All occurrences of a symbol vote
+    together. Prints the key and the deciphered text, and writes guesses.csv.
     """
     asked = {"steps": steps, "hidden": hidden, "layer": layer, "last": last, "seed": seed}
-    lines, figure = library.probe(
-        run, data, out, split=split, probe=asked, bars=stage_bars, **options
-    )
+    text, symbol = options.pop("text"), options.pop("symbol")
+    temperature = options.pop("temperature")
+    if text is not None:
+        settings = {"context": options["context"], "device": options["device"]}
+        settings |= {"symbol": symbol, "temperature": temperature or 1.0}
+        lines, file = library.decipher(
+            run, data, out, text, probe=asked, bars=stage_bars, **settings
+        )
+        shown = f"every guess: {file}"
+    else:
+        for name, value in (("--symbol", symbol), ("--temperature", temperature)):
+            if value is not None:
+                raise LogicgenError(f"{name}: needs --text; leave it out")
+        lines, figure = library.probe(
+            run, data, out, split=split, probe=asked, bars=stage_bars, **options
+        )
+        shown = f"by window: {figure}"
     for line in lines:
         put(line)
-    say(f"by window: {figure}")
+    say(shown)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from os.path import isfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -140,6 +141,43 @@ def probe(
         )
     write_keys(found, corpus.tokens, folder)
     return keys_lines(found), folder / f"{PRECISION}.png"
+
+
+def decipher(
+    run: Path,
+    data: str | Path,
+    out: Path | None,
+    text: Path,
+    *,
+    probe: dict[str, Any],
+    symbol: str | None = None,
+    bars: Bars = no_bars,
+    **settings: Any,
+) -> tuple[list[str], Path]:
+    """Read a text in an unknown cipher with a probe of a model, which is trained first if needed.
+
+    Return lines of text with the guesses, and the path of a CSV file of all guesses.
+
+    data: the corpus of ciphers on which the probe is trained.
+    text: a file with the text.
+    probe: settings of the probe (`ProbeSettings`).
+    symbol: print the guesses at each occurrence of this symbol, instead of the key and the text.
+    settings: `context`, `temperature` and `device`, as in `logicgen measure probe`.
+    """
+    from logicgen.data.opening import as_corpus
+
+    with extras_named():
+        from logicgen.measures import deciphering
+        from logicgen.measures.probe import ProbeSettings
+        from logicgen.model.checkpoint import scores_folder
+    corpus = as_corpus(load_dataset(data))
+    folder = out or scores_folder(run, f"{corpus.name}-probe")
+    with bars("steps") as progress:
+        settings["progress"] = partial(progress, "steps of the probe")
+        chosen = ProbeSettings(**probe)
+        found = deciphering.decipher(run, corpus, folder, chosen, text, **settings)
+    lines = deciphering.deciphered_lines(found, symbol)
+    return lines, deciphering.write_guesses(found, folder)
 
 
 def complete(
