@@ -208,7 +208,7 @@ def test_sigterm_ends_a_run_on_ray_that_is_finished_later(cluster, tmp_path):
         time.sleep(0.02)
     process.send_signal(signal.SIGTERM)
     _, said = process.communicate()
-    # Under load Ray may crash by itself while tasks are cancelled. The run is finished all the same.
+    # Under load Ray may crash while tasks are cancelled. The run is finished all the same.
     crashed = "You have likely discovered a bug in Ray" in said
     if not crashed:
         assert process.returncode == 143, said
