@@ -40,8 +40,8 @@ FOUND = 0.05
 class IdentifySettings(ExperimentSettings):
     """Keys of a study of this experiment.
 
-    nudges: values of `lesson.nudge` to compare; only that of `lesson` if empty. A nudge is an
-        addition to one weight of the first layer, which breaks the symmetry of the units.
+    nudges: values of `lesson.nudge` to compare; only `lesson.nudge` if empty. A nudge is added to
+        some weights before the training, so that the units of a layer are not alike.
     """
 
     teacher: str  # a recipe of the task production, or a path for `load_grammar`
