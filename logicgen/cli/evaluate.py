@@ -29,6 +29,10 @@ _OF_REPLIES = (
     *("run", "data", "out", "split", "workers", "timeout", "mode", "mixed_prompts"),
     *("engine", "address"),
 )
+# _OF_CIPHERS, _OF_TEXT: arguments of `probe` without and with --text.
+_PROBE = ("run", "data", "out", "device", "steps", "hidden", "layer", "last", "context", "seed")
+_OF_CIPHERS = (*_PROBE, "split", "window", "limit")
+_OF_TEXT = (*_PROBE, "text", "symbol", "temperature")
 _BOTH = ("run", "data", "out", "device", "split", "limit", "embedding_seeds")
 _RENAMED_REPLIES = ("run", "data", "out", "split", "mode", "mixed_prompts")
 _OF_PROMPTS = ("run", "data", "split", "limit", "prompts")
@@ -317,6 +321,10 @@ def probe(
     asked = {"steps": steps, "hidden": hidden, "layer": layer, "last": last, "seed": seed}
     text, symbol = options.pop("text"), options.pop("symbol")
     temperature = options.pop("temperature")
+    if text is None:
+        check_options(_OF_CIPHERS, "needs --text")
+    else:
+        check_options(_OF_TEXT, "is for ciphers with known keys, and --text gives another text")
     if text is not None:
         settings = {"context": options["context"], "device": options["device"]}
         settings |= {"symbol": symbol, "temperature": temperature or 1.0}
@@ -325,9 +333,6 @@ def probe(
         )
         shown = f"every guess: {file}"
     else:
-        for name, value in (("--symbol", symbol), ("--temperature", temperature)):
-            if value is not None:
-                raise LogicgenError(f"{name}: needs --text; leave it out")
         lines, figure = library.probe(
             run, data, out, split=split, probe=asked, bars=stage_bars, **options
         )

@@ -85,7 +85,7 @@ def bound(symbols: int, length: float) -> float:
 
 
 def report(settings: DistanceSettings, found: dict[str, Json]) -> Report:
-    """Return the report: the distance by length, for each number of symbols, beside its bound."""
+    """Return the report: for each number of symbols, the distance by length and its bound."""
     lengths = np.arange(1, settings.length + 1)
     curves: dict[int, np.ndarray] = {}
     for symbols in settings.symbols:

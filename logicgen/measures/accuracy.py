@@ -82,7 +82,7 @@ class Accuracy(Measure):
             places = scores.by_symbols() if settings.by == "symbols" else scores.by_length()
             found["by"] = [{settings.by: place, **each.flat()} for place, each in places.items()]
         if settings.controls:
-            found["controls"] = controls(settings, dataset)
+            found["controls"] = controls(settings, dataset, subject)
         return found
 
     def check(self, settings: Any, recipe: Any, model: Any, where: str) -> None:
@@ -167,11 +167,15 @@ def predicted(
     return table, about
 
 
-def controls(settings: Any, data: Dataset) -> Json:
-    """Return the score of each control that the settings name, on the same problems."""
+def controls(settings: Any, data: Dataset, subject: Subject) -> Json:
+    """Return the score of each control that the settings name.
+
+    Controls get the problems of the model, and as many solved problems before each.
+    """
     found: Json = {}
+    shots = subject.model.answerer(data, subject.name, shots=settings.shots).shots
     for name in settings.controls:
-        control = ControlAnswerer(data, f"{PREFIX}{name}", settings.shots or 0)
+        control = ControlAnswerer(data, f"{PREFIX}{name}", shots)
         about = About.of(control.region, f"{PREFIX}{name}", data, settings.split)
         options = settings.model_dump(include={"limit", "embedding_seeds"})
         table = predict_and_verify(control, data, about, grammar=False, **options)
@@ -232,7 +236,7 @@ def _best_control(point: Findings) -> str:
 
 
 def _control_scores(point: Findings, control: str) -> list[Json]:
-    """Return the scores of a control beside a combination of settings, for each training seed."""
+    """Return the scores of a control, one for each training seed of a combination of settings."""
     return [each["controls"][control] for each in point.found]
 
 

@@ -174,11 +174,12 @@ class MeasureTable(DecodingKeys):
         """
         if self.measure is not None:
             return self.measure
-        if self.by is not None and holds != "problems":
-            raise LogicgenError(
-                f"{where}: measure {self.name}: by: goes with answers to problems; these data hold"
-                f" {holds}"
-            )
+        for key in ("by", "controls"):
+            if getattr(self, key) is not None and holds != "problems":
+                raise LogicgenError(
+                    f"{where}: measure {self.name}: {key}: goes with answers to problems; these"
+                    f" data hold {holds}"
+                )
         if self.keys and holds == "problems":
             raise LogicgenError(f"{where}: measure {self.name}: keys: problems have no keys")
         if self.keys:

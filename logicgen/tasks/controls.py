@@ -1,4 +1,4 @@
-"""Controls: programs that answer problems without training, beside which an accuracy is read.
+"""Controls: programs that answer problems without training, to compare models with.
 
 A model has learned something only if it is right more often than every control that may try as many
 answers. Controls need no solver and no network. They are deterministic.
@@ -29,13 +29,10 @@ class Control(ABC):
     Attributes:
         name: its name after `control:`.
         about: what it does, in one line.
-        in_context: whether it only uses the solved problems before a problem, and no knowledge of
-            the meaning of tokens.
     """
 
     name: ClassVar[str]
     about: ClassVar[str]
-    in_context: ClassVar[bool] = False
 
     @abstractmethod
     def answers(self, problem: str, count: int, shots: Sequence[Shot] = ()) -> list[str]:

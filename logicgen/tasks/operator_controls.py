@@ -1,8 +1,7 @@
 """Controls for formulas whose operators are unknown tokens, as a model that learns in context.
 
 If every token of a data set is renamed at random, a formula alone cannot be understood: the name of
-a token does not say whether it is `&`. Only the solved problems before the formula do
-(`Control.in_context`).
+a token does not say whether it is `&`. Only the solved problems before the formula do.
 """
 
 from __future__ import annotations
@@ -12,13 +11,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import permutations
 
+from logicgen.errors import LogicgenError
 from logicgen.solvers import Status
 from logicgen.tasks.controls import Control, Shot
 from logicgen.tasks.propositional import Propositional
+from logicgen.tasks.task import symbols_of
 from logicgen.tokens import symbol_name
 
 ARITIES: Mapping[str, int] = {"!": 1, "&": 2, "|": 2}
-"""The operators that may occur, with their numbers of operands."""
+"""The operators that `Meanings` knows, with their numbers of operands."""
 
 VALUES = ("1", "0")
 
@@ -42,10 +43,11 @@ class Meanings(Control):
 
     name = "meanings"
     about = "the exact posterior over the meanings of operators and truth values"
-    in_context = True
 
     def answers(self, problem: str, count: int, shots: Sequence[Shot] = ()) -> list[str]:
         asked = tuple(problem.split())
+        for other in {*asked} & {*_TASK.vocabulary.fixed} - {*ARITIES, *VALUES}:
+            raise LogicgenError(f"control:{self.name}: knows ! & |, and the formula has {other}")
         shown = [(tuple(text.split()), tuple(answer.split())) for text, answer in shots]
         votes: Counter[str] = Counter()
         values = _values(shown)
@@ -64,16 +66,15 @@ class Nearest(Control):
 
     name = "nearest"
     about = "the answer of the most similar solved problem, with its symbols renamed"
-    in_context = True
 
     def answers(self, problem: str, count: int, shots: Sequence[Shot] = ()) -> list[str]:
         from rapidfuzz.distance import Levenshtein
 
         asked, found = _numbered(problem), dict[str, None]()
         ranked = sorted(shots, key=lambda shot: Levenshtein.distance(_numbered(shot[0]), asked))
-        symbols = _symbols(problem)
+        symbols = symbols_of(problem)
         for text, answer in ranked:
-            names = dict(zip(_symbols(text), symbols, strict=False))
+            names = dict(zip(symbols_of(text), symbols, strict=False))
             pairs = zip(answer.split()[::2], answer.split()[1::2], strict=False)
             kept = [f"{names[name]} {value}" for name, value in pairs if name in names]
             found[" ".join(kept)] = None
@@ -81,7 +82,7 @@ class Nearest(Control):
 
 
 class AllTrue(Control):
-    """Every symbol is true: the most frequent answer to formulas of `! & |`.
+    """Every symbol is true.
 
     It knows which tokens are symbols, which a program that sees only the tokens does not.
     """
@@ -90,17 +91,12 @@ class AllTrue(Control):
     about = "every symbol of the formula is true"
 
     def answers(self, problem: str, count: int, shots: Sequence[Shot] = ()) -> list[str]:
-        return [" ".join(f"{name} 1" for name in _symbols(problem))][:count]
-
-
-def _symbols(problem: str) -> list[str]:
-    """Return the symbols of a formula whose operators are known, in order of first occurrence."""
-    return [token for token in dict.fromkeys(problem.split()) if token not in ARITIES]
+        return [" ".join(f"{name} 1" for name in symbols_of(problem))][:count]
 
 
 def _numbered(problem: str) -> list[str]:
     """Return the tokens of a formula, with its symbols numbered in order of first occurrence."""
-    numbers = {name: str(number) for number, name in enumerate(_symbols(problem))}
+    numbers = {name: str(number) for number, name in enumerate(symbols_of(problem))}
     return [numbers.get(token, token) for token in problem.split()]
 
 

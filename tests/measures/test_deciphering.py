@@ -119,3 +119,5 @@ def test_what_cannot_be_read(run, corpus, tmp_path):
     arguments = ["measure", "probe", run, "--data", corpus.folder, "--symbol", "a"]
     result = CliRunner().invoke(group, [str(each) for each in arguments])
     assert "--symbol: needs --text" in str(result.exception)
+    result = asked(run, corpus, tmp_path / "t.txt", tmp_path / "out", "--split", "train")
+    assert "--split: is for ciphers with known keys" in str(result.exception)

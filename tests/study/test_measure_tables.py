@@ -170,6 +170,7 @@ shots = 0
 controls = ["all-true", "nearest"]
 [[measure]]
 name = "as-trained"
+controls = ["nearest"]
 [axes]
 "training.shots" = [1, 2]
 """
@@ -193,6 +194,10 @@ def test_answers_after_solved_problems(folder):
     assert "| none |" in heads
     assert "| as-trained |" in heads
     assert "| none, best control |" in heads
+    for point in read_lines(out).values():
+        none, trained = (point["found"]["measures"][name] for name in ("none", "as-trained"))
+        assert none["controls"]["nearest"]["accuracy"] == 0  # without solved problems: no answer
+        assert trained["controls"]["nearest"]["accuracy"] > 0
     assert "| all-true: " in (out / "results.md").read_text()
 
 
@@ -379,13 +384,15 @@ def test_wrong_measures(folder, part, said):
         read_study(str(path))
 
 
-def test_a_curve_of_answers_is_asked_of_a_corpus(folder):
+@pytest.mark.parametrize("key", ['by = "length"', 'controls = ["nearest"]'])
+def test_what_goes_with_answers_is_asked_of_a_corpus(folder, key):
     path = folder / "curve.toml"
     text = STRINGS.format(folder=folder)
-    path.write_text(text.replace("[[measure]]\n", '[[measure]]\nby = "length"\n', 1), "utf-8")
+    path.write_text(text.replace("[[measure]]\n", f"[[measure]]\n{key}\n", 1), "utf-8")
     reasons = planned(path).impossible.values()
     assert reasons
-    assert all("by: goes with answers to problems" in reason for reason in reasons)
+    said = f"{key.split()[0]}: goes with answers to problems"
+    assert all(said in reason for reason in reasons)
 
 
 def test_models_of_the_other_kind(folder):

@@ -1,4 +1,4 @@
-"""Controls: what they answer, and that those in context do not know what a token means."""
+"""Controls: what they answer, and that `meanings` does not know what a token means."""
 
 from __future__ import annotations
 
@@ -28,11 +28,6 @@ def solved(count, seed=0):
         if solution.witness is not None:
             found[LOGIC.encode(problem)] = LOGIC.encode(solution.witness)
     return list(found.items())
-
-
-def in_context():
-    controls = [load_control(LOGIC, name) for name in LOGIC.controls]
-    return [control for control in controls if control.in_context]
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -109,7 +104,7 @@ def test_in_context_controls_do_not_know_the_names_of_tokens():
     def renamed(text):
         return " ".join(secret[token] for token in text.split())
 
-    (meanings,) = (control for control in in_context() if control.name == "meanings")
+    meanings = load_control(LOGIC, "meanings")
     (problem, _), *shots = examples
     hidden = [(renamed(text), renamed(answer)) for text, answer in shots]
     plain = meanings.answers(problem, 4, shots)
@@ -125,6 +120,16 @@ def test_the_nearest_solved_problem_lends_its_answer():
     assert control.answers("& c ! a", 2) == []
 
 
-def test_all_true():
+def test_all_true_names_symbols_only():
     control = load_control(LOGIC, "all-true")
     assert control.answers("& c ! a", 3) == ["c 1 a 1"]
+    assert control.answers("<-> ^ a 1 -> b a", 3) == ["a 1 b 1"]
+
+
+@pytest.mark.needs("rapidfuzz")
+def test_other_operators():
+    """`nearest` compares them like all others; `meanings` cannot, and says so."""
+    shots = [("^ a b", "a 1 b 0"), ("| a b", "a 1")]
+    assert load_control(LOGIC, "nearest").answers("^ c d", 1, shots) == ["c 1 d 0"]
+    with pytest.raises(LogicgenError, match=r"knows ! & \|, and the formula has \^"):
+        load_control(LOGIC, "meanings").answers("^ c d", 1, shots)
