@@ -70,7 +70,7 @@ class Copying(StringTask):
     controls: ClassVar = {
         "constant": "logicgen.tasks.string_controls:Constant",
         "copy": "logicgen.tasks.string_controls:Copy",
-        "random": "logicgen.tasks.string_controls:RandomString",
+        "random": "logicgen.tasks.string_controls:StringGuess",
     }
     difficulty: ClassVar = Difficulty(length=(4, 8, 16, 32, 64), few=(2, 4), short=(2, 5))
     wording: ClassVar = Wording(

@@ -255,7 +255,7 @@ class Lookup(DeterminedTask):
     controls: ClassVar = {
         "counter": "logicgen.tasks.string_controls:KeyCounter",
         "frequent": "logicgen.tasks.string_controls:FrequentValue",
-        "random": "logicgen.tasks.string_controls:RandomValue",
+        "random": "logicgen.tasks.string_controls:ValueGuess",
     }
     difficulty: ClassVar = Difficulty(length=(8, 14, 20, 32, 44), few=(3, 5), short=(5, 12))
     wording: ClassVar = Wording(

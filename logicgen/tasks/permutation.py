@@ -287,7 +287,7 @@ class Permutation(DeterminedTask):
     edit_distance: ClassVar = True
     controls: ClassVar = {
         "counter": "logicgen.tasks.string_controls:SymbolCounter",
-        "guess": "logicgen.tasks.string_controls:Guess",
+        "guess": "logicgen.tasks.string_controls:OrderGuess",
     }
     difficulty: ClassVar = Difficulty(length=(12, 20, 28, 36, 44), few=(3, 6), short=(12, 20))
     wording: ClassVar = Wording(

@@ -50,7 +50,7 @@ class Constant(Control):
         return [" ".join([symbol] * len(tokens)) for symbol, _ in ranked]
 
 
-class RandomString(Control):
+class StringGuess(Control):
     """A random string of the same length, over the symbols of the string."""
 
     name = "random"
@@ -94,7 +94,7 @@ class FrequentValue(Control):
         return [" ".join([value] * len(asked.queries)) for value in ranked]
 
 
-class RandomValue(Control):
+class ValueGuess(Control):
     """A random shown value for each queried key."""
 
     name = "random"
@@ -124,7 +124,7 @@ class SymbolCounter(Control):
         return [" ".join(found) for found in islice(_continuations(tokens, length), count)]
 
 
-class Guess(Control):
+class OrderGuess(Control):
     """A random order of the query, which follows no demonstration.
 
     An answer to a query of n different symbols is right with probability 1 / n!, and a token of it
