@@ -149,7 +149,7 @@ def draw_matrices(found: Json, title: str) -> Figure | None:
         values = np.array(matrix)[: len(texts), : len(texts)]
         picture = _colored(axes, values)
         _label(axes, texts, texts, 5)
-        axes.set_title(f"after {after:,}", fontsize=9)
+        axes.set_title(f"after {after:,} characters", fontsize=9)
     row[0].set(xlabel="guess", ylabel="true plain symbol")
     says = f"mean probability in\nthe next {found['window']:,} characters"
     _add_bar(figure, row, picture, says, 0.8)

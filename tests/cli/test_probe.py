@@ -98,7 +98,7 @@ def test_matrices_side_by_side(run, corpus, tmp_path, undrawn, monkeypatch):
     assert {"matrices.png", "matrices.svg"} <= {*os.listdir(out)}
     drawn = draw_matrices(numbers, "title")
     titles = [axes.get_title() for axes in drawn.axes[:3]]
-    assert titles == ["after 0", "after 5", "after 40"]
+    assert titles == [f"after {number} characters" for number in (0, 5, 40)]
     for axes, matrix in zip(drawn.axes, shares, strict=False):
         assert (axes.images[0].get_array() == matrix).all()
 
