@@ -31,7 +31,7 @@ _OF_REPLIES = (
 )
 # _OF_CIPHERS, _OF_TEXT: arguments of `probe` without and with --text.
 _PROBE = ("run", "data", "out", "device", "steps", "hidden", "layer", "last", "context", "seed")
-_OF_CIPHERS = (*_PROBE, "split", "window", "limit")
+_OF_CIPHERS = (*_PROBE, "split", "window", "matrices", "limit")
 _OF_TEXT = (*_PROBE, "text", "symbol", "temperature")
 _BOTH = ("run", "data", "out", "device", "split", "limit", "embedding_seeds")
 _RENAMED_REPLIES = ("run", "data", "out", "split", "mode", "mixed_prompts")
@@ -288,6 +288,10 @@ def collapse(run: Path, data: Path, out: Path | None, device: str) -> None:
 )
 @opt.integer_option("--context", least=2, help="Tokens of a row to read; all if not given.")
 @opt.integer_option("--window", 100, help="Characters in a window; its occurrences vote together.")
+@opt.numbers_option(
+    "--matrices",
+    help="Also draw the guesses in the window after each of these numbers of tokens.",
+)
 @opt.integer_option("--limit", 1000, help="Greatest number of rows to decipher.")
 @click.option("--text", type=opt.PATH, help="Decipher this file instead, whose key is unknown.")
 @click.option("--symbol", help="For --text: print the guesses at each occurrence of this symbol.")
