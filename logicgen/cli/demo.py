@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -138,9 +139,12 @@ def _score(part: Part, summary: dict[str, Any]) -> str:
     """Return a line with the share of right answers on a data set."""
     scores = summary["overall"]
     line = f"{part.data}: {scores['accuracy']:.1%} of {scores['examples']:,} answers are right"
-    if "verified_accuracy" not in scores:
+    if "verified_accuracy" in scores:
+        line += f", {scores['verified_accuracy']:.1%} with up to {VERIFIED} tries"
+    if "best_control" not in scores:
         return line
-    return f"{line}, {scores['verified_accuracy']:.1%} with up to {VERIFIED} tries"
+    control, share = scores["best_control"], scores["best_control_accuracy"]
+    return f"{line}; the best control ({control}): {share:.1%}"
 
 
 def _show_core(out: Path, error: LogicgenError) -> None:
@@ -210,6 +214,8 @@ def _write_results(out: Path, parts: list[Part], results: dict[str, Any]) -> Non
             if measure in summary["overall"]:
                 shares = [percent(summary[k], measure) if k in summary else "-" for k in shown]
                 rows.append([name + called, *shares])
+        if "best_control" in summary["overall"]:
+            rows.append(_control_row(name, summary, shown))
     table = markdown_table(["right answers", *shown.values()], rows)
     pictures = "\n\n".join(
         f"![{part.data}]({(_grid(out, part) / 'heatmap.png').relative_to(out).as_posix()})"
@@ -218,12 +224,20 @@ def _write_results(out: Path, parts: list[Part], results: dict[str, Any]) -> Non
     text = f"""# Results of the demo
 
 {_sentences(parts)} An answer is right if the solver accepts it.
+A control is a program that learns nothing.
 
 {table}
 
 {pictures}
 """
     write_text(out / "results.md", text)
+
+
+def _control_row(name: str, summary: dict[str, Any], shown: Iterable[str]) -> list[str]:
+    """Return the row of the best control: its share of right answers to each part."""
+    control = summary["overall"]["best_control"]
+    shares = [f"{summary[k][f'control_{control}']:.1%}" if k in summary else "-" for k in shown]
+    return [f"{name}, best control ({control})", *shares]
 
 
 def _sentences(parts: list[Part]) -> str:

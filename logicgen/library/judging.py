@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from logicgen.errors import LogicgenError
 from logicgen.extras import extras_named
 from logicgen.library.models import load_model
+from logicgen.tasks.controls import PREFIX
 
 if TYPE_CHECKING:
-    from logicgen.measures.answering import Answering
+    from logicgen.measures.answering import Judged
     from logicgen.scoring import Judgement
     from logicgen.scoring.audit import Audit
     from logicgen.scoring.completions import Mode
@@ -99,8 +100,9 @@ def shown_answers(
 ) -> Iterator[tuple[str, str]]:
     """Yield two texts for each problem: the answer, and a note for the reader, perhaps empty.
 
-    model: folder or name of a trained model that answers instead of the solver. It tries at most
-        `draws` different answers, which the solver verifies in `workers` processes.
+    model: folder or name of a trained model that answers instead of the solver, or `control:NAME`.
+        It tries at most `draws` different answers, which the solver verifies in `workers`
+        processes.
 
     Raises LogicgenError and FormatError as `solve` does.
     """
@@ -151,24 +153,27 @@ def solve_lines(
     return _answered(answering, lines.read_lines(source))
 
 
-def _answered(answering: Answering, lines: Iterator[str]) -> Iterator[dict[str, Any]]:
+def _answered(answering: Judged, lines: Iterator[str]) -> Iterator[dict[str, Any]]:
     with answering:
         yield from answering.answer_lines(lines)
 
 
 def _answering(
     task: str, model: str, solver: str | None, timeout: float | None, workers: int, draws: int
-) -> Answering:
+) -> Judged:
     from logicgen.tasks import load_task
 
     load_task(task)  # raises LogicgenError for an unknown task
     with extras_named():
-        from logicgen.measures.answering import Answering
+        from logicgen.measures.answering import Answering, ControlAnswering
         from logicgen.model.checkpoint import as_encoder_decoder
+    options: dict[str, Any] = {"workers": workers, "seconds": timeout or 10.0}
+    if model.startswith(PREFIX):
+        return ControlAnswering(task, model.removeprefix(PREFIX), solver, draws, **options)
     trained = as_encoder_decoder(load_model(model), model)
     if trained.task_name != task:
         raise LogicgenError(f"{model}: was trained for task {trained.task_name}, not {task}")
-    return Answering(trained, solver, draws, workers=workers, seconds=timeout or 10.0)
+    return Answering(trained, solver, draws, **options)
 
 
 def verify_lines(

@@ -1,7 +1,8 @@
-"""Answering of problems by a model, with a solver that judges each answer."""
+"""Answering of problems by a model or a control, with a solver that judges each answer."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
@@ -19,6 +20,7 @@ from logicgen.model.model import Request
 from logicgen.nn.samples import Sampling
 from logicgen.solvers import Status, Verdict
 from logicgen.tasks import Task, fitting_solver, load_task
+from logicgen.tasks.controls import load_control
 from logicgen.tasks.judge import Item
 from logicgen.tasks.lines import fields_of, text_of, unread
 from logicgen.tasks.task import rename
@@ -46,8 +48,10 @@ class Question(NamedTuple):
     names: dict[str, str]  # the user's symbol for each symbol of the model
 
 
-class Answering:
-    """A model and the solver that judges its answers. Use as a context manager.
+class Judged(ABC):
+    """A program that answers problems, and the solver that judges its answers.
+
+    Use as a context manager.
 
     draws: most answers to try for each problem.
     workers: number of processes of the solver.
@@ -56,17 +60,15 @@ class Answering:
 
     def __init__(
         self,
-        model: EncoderDecoder,
+        task: str,
         solver: str | None = None,
         draws: int = 16,
         *,
         workers: int = 1,
         seconds: float = 10.0,
     ) -> None:
-        self.model, self.task = model, load_task(model.task_name)
-        self.verified = VerifiedSearch(draws, Sampling(1.0))
-        solver = fitting_solver(model.task_name, solver)
-        self.verifier = Verifier(self.task, solver, workers, seconds)
+        self.task, self.verified = load_task(task), VerifiedSearch(draws, Sampling(1.0))
+        self.verifier = Verifier(self.task, fitting_solver(task, solver), workers, seconds)
 
     def __enter__(self) -> Self:
         self.verifier.__enter__()
@@ -75,79 +77,26 @@ class Answering:
     def __exit__(self, *_: object) -> None:
         self.verifier.__exit__()
 
+    @abstractmethod
     def question(self, text: str) -> Question:
-        """Parse a problem in infix or prefix notation, and translate it for the model.
+        """Parse a problem in infix or prefix notation.
 
-        Raises LogicgenError if the text does not parse, or if the problem is too long or has too
-        many symbols for the model. It is also raised if the operators of the training data cannot
-        express the problem.
+        Raises LogicgenError if the text does not parse, or if the program cannot answer it.
         """
-        task = self.task
-        problem = task.read_problem(text)
-        tokens = self.model.region.tokens
-        try:
-            within = task.encode(task.within(problem, tokens) if tokens else problem)
-        except LogicgenError as error:
-            raise LogicgenError(f"the model was trained on {' '.join(tokens)}: {error}") from None
-        length, longest = len(within.split()), self.model.region.length[1]
-        if length > (most := max(MOST_TOKENS, 8 * longest)):
-            raise LogicgenError(
-                f"a problem of {length} tokens; the model was trained on up to {longest} and takes"
-                f" up to {most}: leave --model out for a solver"
-            )
-        fixed = self.model.vocabulary.fixed
-        symbols = [token for token in dict.fromkeys(within.split()) if token not in fixed]
-        self.model.check(len(symbols))
-        names = {symbol_name(number): name for number, name in enumerate(symbols)}
-        theirs = {name: own for own, name in names.items()}
-        return Question(task.encode(problem), rename(within, theirs), names)
 
+    @abstractmethod
     def answers(self, questions: list[Question]) -> list[Outcome]:
         """Return the outcome of each question: the first answer that the solver accepts.
 
         Answers contain the user's symbols. If the solver accepts no answer, the outcome contains
-        the most probable answer and its verdict. An answer does not depend on the other questions,
-        because all questions of a batch have the same number of symbols and the same limit of
-        tokens.
+        the most trusted answer and its verdict.
         """
-        ids = [self.model.vocabulary.encode(question.asked) for question in questions]
-        budgets = [ROOM * ceil(PER_TOKEN * len(each) / ROOM) + ROOM for each in ids]
-        symbols = [max(self.model.alphabet, len(question.names)) for question in questions]
-        outcomes: dict[int, Outcome] = {}
-        for longest, count in sorted({*zip(budgets, symbols, strict=True)}):
-            kind = longest, count
-            rows = [row for row in range(len(ids)) if (budgets[row], symbols[row]) == kind]
-            chosen = [questions[row] for row in rows], [ids[row] for row in rows]
-            outcomes.update(zip(rows, self._together(*chosen, longest, count), strict=True))
-        return [outcomes[row] for row in range(len(ids))]
 
-    def _together(
-        self, questions: list[Question], ids: list[list[int]], longest: int, symbols: int
-    ) -> list[Outcome]:
-        request = Request(ids, symbols, 0, longest, grammar_mask(self.task, longest))
-
-        def text(row: int, answer: list[int]) -> str:
-            return rename(self.model.vocabulary.decode(answer), questions[row].names)
-
-        likeliest = self.model.predict(request)
-        first = [text(row, answers[0].ids) for row, answers in enumerate(likeliest)]
-
-        def others(rows: np.ndarray) -> list[list[str]]:
-            sampling = replace(self.verified.sampling, seed=1, answers=self.verified.draws)
-            left = [ids[row] for row in rows]
-            found = self.model.predict(replace(request, problems=left, decoding=sampling))
-            return [
-                [other for answer in answers if (other := text(row, answer.ids)) != first[row]]
-                for row, answers in zip(rows, found, strict=True)
-            ]
-
-        def judge(rows: np.ndarray, answers: list[str]) -> list[str]:
-            pairs = zip(rows, answers, strict=True)
-            items = [Item(questions[row].problem, answer, answer) for row, answer in pairs]
-            return self.verifier.verdicts(items)
-
-        verdicts = judge(np.arange(len(ids)), first)
-        return draw_until_accepted(first, verdicts, self.verified.draws, others, judge)
+    def _judge(self, questions: list[Question], answers: list[str]) -> list[str]:
+        """Return the verdict on an answer to each question."""
+        pairs = zip(questions, answers, strict=True)
+        items = [Item(question.problem, answer, answer) for question, answer in pairs]
+        return self.verifier.verdicts(items)
 
     def shown(self, problems: Iterable[str]) -> Iterator[tuple[str, str]]:
         """Yield two texts for each problem: a readable answer, and the number of answers tried.
@@ -190,6 +139,109 @@ class Answering:
             for place, outcome in zip(questions, outcomes, strict=True):
                 rows[place] |= solved(self.task, outcome)
             yield from rows
+
+
+class ControlAnswering(Judged):
+    """A control (`tasks/controls.py`) that answers problems. Options: see `Judged`."""
+
+    def __init__(self, task: str, control: str, *options: Any, **further: Any) -> None:
+        super().__init__(task, *options, **further)
+        self._control = load_control(self.task, control)
+
+    def question(self, text: str) -> Question:
+        problem = self.task.encode(self.task.read_problem(text))
+        return Question(problem, problem, {})
+
+    def answers(self, questions: list[Question]) -> list[Outcome]:
+        draws = self.verified.draws
+        found = [self._control.answers(each.problem, draws) or [""] for each in questions]
+        first = [each[0] for each in found]
+        return draw_until_accepted(
+            first,
+            self._judge(questions, first),
+            draws,
+            lambda left: [found[place][1:] for place in left],
+            lambda left, answers: self._judge([questions[place] for place in left], answers),
+        )
+
+
+class Answering(Judged):
+    """A model that answers problems. Options: see `Judged`."""
+
+    def __init__(self, model: EncoderDecoder, *options: Any, **further: Any) -> None:
+        super().__init__(model.task_name, *options, **further)
+        self.model = model
+
+    def question(self, text: str) -> Question:
+        """Parse a problem in infix or prefix notation, and translate it for the model.
+
+        Raises LogicgenError if the text does not parse, or if the problem is too long or has too
+        many symbols for the model. It is also raised if the operators of the training data cannot
+        express the problem.
+        """
+        task = self.task
+        problem = task.read_problem(text)
+        tokens = self.model.region.tokens
+        try:
+            within = task.encode(task.within(problem, tokens) if tokens else problem)
+        except LogicgenError as error:
+            raise LogicgenError(f"the model was trained on {' '.join(tokens)}: {error}") from None
+        length, longest = len(within.split()), self.model.region.length[1]
+        if length > (most := max(MOST_TOKENS, 8 * longest)):
+            raise LogicgenError(
+                f"a problem of {length} tokens; the model was trained on up to {longest} and takes"
+                f" up to {most}: leave --model out for a solver"
+            )
+        fixed = self.model.vocabulary.fixed
+        symbols = [token for token in dict.fromkeys(within.split()) if token not in fixed]
+        self.model.check(len(symbols))
+        names = {symbol_name(number): name for number, name in enumerate(symbols)}
+        theirs = {name: own for own, name in names.items()}
+        return Question(task.encode(problem), rename(within, theirs), names)
+
+    def answers(self, questions: list[Question]) -> list[Outcome]:
+        """Return the outcome of each question: see `Judged.answers`.
+
+        An answer does not depend on the other questions,
+        because all questions of a batch have the same number of symbols and the same limit of
+        tokens.
+        """
+        ids = [self.model.vocabulary.encode(question.asked) for question in questions]
+        budgets = [ROOM * ceil(PER_TOKEN * len(each) / ROOM) + ROOM for each in ids]
+        symbols = [max(self.model.alphabet, len(question.names)) for question in questions]
+        outcomes: dict[int, Outcome] = {}
+        for longest, count in sorted({*zip(budgets, symbols, strict=True)}):
+            kind = longest, count
+            rows = [row for row in range(len(ids)) if (budgets[row], symbols[row]) == kind]
+            chosen = [questions[row] for row in rows], [ids[row] for row in rows]
+            outcomes.update(zip(rows, self._together(*chosen, longest, count), strict=True))
+        return [outcomes[row] for row in range(len(ids))]
+
+    def _together(
+        self, questions: list[Question], ids: list[list[int]], longest: int, symbols: int
+    ) -> list[Outcome]:
+        request = Request(ids, symbols, 0, longest, grammar_mask(self.task, longest))
+
+        def text(row: int, answer: list[int]) -> str:
+            return rename(self.model.vocabulary.decode(answer), questions[row].names)
+
+        likeliest = self.model.predict(request)
+        first = [text(row, answers[0].ids) for row, answers in enumerate(likeliest)]
+
+        def others(rows: np.ndarray) -> list[list[str]]:
+            sampling = replace(self.verified.sampling, seed=1, answers=self.verified.draws)
+            left = [ids[row] for row in rows]
+            found = self.model.predict(replace(request, problems=left, decoding=sampling))
+            return [
+                [other for answer in answers if (other := text(row, answer.ids)) != first[row]]
+                for row, answers in zip(rows, found, strict=True)
+            ]
+
+        def judge(rows: np.ndarray, answers: list[str]) -> list[str]:
+            return self._judge([questions[row] for row in rows], answers)
+
+        verdicts = self._judge(questions, first)
+        return draw_until_accepted(first, verdicts, self.verified.draws, others, judge)
 
 
 def solved(task: Task, outcome: Outcome) -> Row:

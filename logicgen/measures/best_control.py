@@ -95,9 +95,9 @@ class Beside:
         shares: for each control, the share of problems on which it is right.
         best: the name of the control that is right most often.
         hard: the number of problems on which no control is right.
-        hard_accuracy: the model's share of right answers to these problems; None if there are none.
-        model_only, control_only: the number of problems on which only the model is right, and on
-            which only the best control is right.
+        hard_accuracy: the model's share of right answers to these problems; None if `hard` is 0.
+        model_only: the number of problems on which the model is right, and the best control wrong.
+        control_only: the number of problems on which the best control is right, the model wrong.
     """
 
     shares: Mapping[str, float]
@@ -148,7 +148,9 @@ def comparison_lines(score: Mapping[str, Any]) -> list[str]:
 
 
 def beside(right: np.ndarray, controls: Mapping[str, np.ndarray]) -> Beside | None:
-    """Compare the answers of a model with those of controls; None without controls or answers.
+    """Compare the answers of a model with the answers of controls.
+
+    Returns None if there is no control or no answer.
 
     right: for each answer, whether the model is right. controls: the same for each control.
     """

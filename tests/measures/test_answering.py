@@ -7,6 +7,7 @@ import json
 import pytest
 
 from logicgen.errors import LogicgenError
+from logicgen.library.judging import shown_answers
 from logicgen.measures.answering import Answering
 from logicgen.model.model import Answer
 from logicgen.model.sequences import TrainingRegion
@@ -146,3 +147,14 @@ def test_what_cannot_be_asked_says_why(fake, problem, words):
         ask(fake, problem)
     with pytest.raises(LogicgenError, match="1 to 1,000"):
         Answering(fake, draws=0)
+
+
+def test_a_control_answers_in_the_place_of_a_model():
+    problems = ["a & !b", "(a ^ b) & (b ^ c) & a"]
+    found = list(shown_answers("propositional", problems, model="control:greedy", draws=4))
+    assert found[0] == ("a=1, b=0", "verified, 1 of 4 draws used")
+    assert found[1][0] == "a=1, b=0, c=1"
+    (unknown,) = shown_answers("propositional", ["a & !a"], model="control:greedy", draws=2)
+    assert unknown[0].startswith("unknown: none of 2 answers was right")
+    with pytest.raises(LogicgenError, match="no control of ltl has this name"):
+        list(shown_answers("ltl", ["a"], model="control:greedy"))
