@@ -11,7 +11,7 @@ from logicgen.library.models import load_model
 from logicgen.tasks.controls import PREFIX
 
 if TYPE_CHECKING:
-    from logicgen.measures.answering import Judged
+    from logicgen.measures.answering import Respondent
     from logicgen.scoring import Judgement
     from logicgen.scoring.audit import Audit
     from logicgen.scoring.completions import Mode
@@ -153,23 +153,23 @@ def solve_lines(
     return _answered(answering, lines.read_lines(source))
 
 
-def _answered(answering: Judged, lines: Iterator[str]) -> Iterator[dict[str, Any]]:
+def _answered(answering: Respondent, lines: Iterator[str]) -> Iterator[dict[str, Any]]:
     with answering:
         yield from answering.answer_lines(lines)
 
 
 def _answering(
     task: str, model: str, solver: str | None, timeout: float | None, workers: int, draws: int
-) -> Judged:
+) -> Respondent:
     from logicgen.tasks import load_task
 
     load_task(task)  # raises LogicgenError for an unknown task
     with extras_named():
-        from logicgen.measures.answering import Answering, ControlAnswering
+        from logicgen.measures.answering import Answering, ControlRespondent
         from logicgen.model.checkpoint import as_encoder_decoder
     options: dict[str, Any] = {"workers": workers, "seconds": timeout or 10.0}
     if model.startswith(PREFIX):
-        return ControlAnswering(task, model.removeprefix(PREFIX), solver, draws, **options)
+        return ControlRespondent(task, model.removeprefix(PREFIX), solver, draws, **options)
     trained = as_encoder_decoder(load_model(model), model)
     if trained.task_name != task:
         raise LogicgenError(f"{model}: was trained for task {trained.task_name}, not {task}")

@@ -48,7 +48,7 @@ class Question(NamedTuple):
     names: dict[str, str]  # the user's symbol for each symbol of the model
 
 
-class Judged(ABC):
+class Respondent(ABC):
     """A program that answers problems, and the solver that judges its answers.
 
     Use as a context manager.
@@ -141,8 +141,8 @@ class Judged(ABC):
             yield from rows
 
 
-class ControlAnswering(Judged):
-    """A control (`tasks/controls.py`) that answers problems. Options: see `Judged`."""
+class ControlRespondent(Respondent):
+    """A control (`tasks/controls.py`) that answers problems. Options: see `Respondent`."""
 
     def __init__(self, task: str, control: str, *options: Any, **further: Any) -> None:
         super().__init__(task, *options, **further)
@@ -165,8 +165,8 @@ class ControlAnswering(Judged):
         )
 
 
-class Answering(Judged):
-    """A model that answers problems. Options: see `Judged`."""
+class Answering(Respondent):
+    """A model that answers problems. Options: see `Respondent`."""
 
     def __init__(self, model: EncoderDecoder, *options: Any, **further: Any) -> None:
         super().__init__(model.task_name, *options, **further)
@@ -200,7 +200,7 @@ class Answering(Judged):
         return Question(task.encode(problem), rename(within, theirs), names)
 
     def answers(self, questions: list[Question]) -> list[Outcome]:
-        """Return the outcome of each question: see `Judged.answers`.
+        """Return the outcome of each question: see `Respondent.answers`.
 
         An answer does not depend on the other questions,
         because all questions of a batch have the same number of symbols and the same limit of
