@@ -1,7 +1,7 @@
 """The best control beside a model: which programs without training answer the same problems.
 
-Each control (`tasks/controls.py`) answers each problem of an evaluation. Beside verified answers, a
-control gets as many answers as the model, each of which the verifier checks. Two columns of the
+Each control (`tasks/controls.py`) answers each problem of an evaluation. With verified decoding, the
+verifier checks the same number of answers of the control as of the model. Two columns of the
 predictions have the names of the controls that are right.
 """
 
@@ -89,7 +89,7 @@ def _rights(asked: Rows, control: Control, draws: int, judge: Judge) -> dict[str
 
 @dataclass(frozen=True)
 class Beside:
-    """A model's answers beside those of the controls, for one set of problems.
+    """A comparison of a model's answers with the answers of the controls, for a set of problems.
 
     Attributes:
         shares: for each control, the share of problems on which it is right.

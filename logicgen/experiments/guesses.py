@@ -1,0 +1,197 @@
+"""Measure how many problems of data sets the controls answer, by difficulty.
+
+A control is a program that learns nothing (`tasks/controls.py`). If a control answers most problems
+of a data set, high accuracies of models on this data set mean little.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from pydantic import Field
+
+from logicgen.data.dataset import Dataset
+from logicgen.data.generate import generate
+from logicgen.data.recipe import DataRecipe
+from logicgen.experiments import Call, Count, Experiment, ExperimentSettings, Json, Seed
+from logicgen.measures.best_control import usual_controls
+from logicgen.measures.control_answers import prepared
+from logicgen.report.figure_style import legend_below, line_styles, new_axes
+from logicgen.report.tables import Report
+from logicgen.tasks.controls import Control
+
+ALL = "all"
+"""The name of the group of all problems of a split."""
+
+SPLITS = ("test", "grid")
+
+
+class GuessSettings(ExperimentSettings):
+    """Keys of a study of this experiment.
+
+    data: names of recipes of data sets.
+    size: the number of examples that are made of each recipe, without the grid.
+    limit: the most problems of a split that the controls answer.
+    tries: the number of answers of a control that the verifier checks.
+    edges: for each column of difficulty, the numbers at which groups of problems begin.
+    """
+
+    data: list[str]
+    size: Count
+    limit: Count
+    tries: Annotated[int, Field(ge=2)]
+    edges: dict[str, list[float]]
+    seed: Seed
+
+
+def measure(
+    data: str, size: int, limit: int, tries: int, edges: dict[str, list[float]], seed: int
+) -> Json:
+    """Make a data set; return how many problems each control answers.
+
+    The result has an entry for each split and group of problems: the number of `examples`, the
+    number with `no` right control, and for each control the number of right first answers, and of
+    problems with a right answer among `tries` answers.
+    """
+    recipe = DataRecipe.read(data).resized(size)
+    found: Json = {}
+    with TemporaryDirectory() as place:
+        folder = Path(place) / "data"
+        generate(recipe, folder, name=data, seed=seed)
+        opened = Dataset(folder)
+        controls = {name: prepared(opened, name) for name in usual_controls(opened.task)}
+        for split in SPLITS:
+            if opened.splits.get(split):
+                found[split] = _split(opened, split, controls, limit, tries, edges)
+    return found
+
+
+def _split(
+    data: Dataset,
+    split: str,
+    controls: dict[str, Control],
+    limit: int,
+    tries: int,
+    edges: dict[str, list[float]],
+) -> Json:
+    table = data.table(split)
+    rows = np.linspace(0, len(table) - 1, min(limit, len(table))).astype(int)
+    chosen = table.take(rows).to_pylist()
+    right = {name: _right(data, control, chosen, tries) for name, control in controls.items()}
+    found = {}
+    for group, mask in _groups(chosen, edges).items():
+        first = np.array([each[mask, 0] for each in right.values()])
+        found[group] = {
+            "examples": int(mask.sum()),
+            "no": int((~first.any(axis=0)).sum()),
+            **{name: each[mask].sum(axis=0).tolist() for name, each in right.items()},
+        }
+    return found
+
+
+def _right(data: Dataset, control: Control, rows: list[Json], tries: int) -> np.ndarray:
+    """Return whether the first answer, and any of `tries` answers, is right, (problems, 2)."""
+    task, found = data.task, []
+    for row in rows:
+        problem = task.decode_problem(row["problem"])
+        answers = map(task.decode_answer, control.answers(row["problem"], tries))
+        rights = [task.check(problem, answer).is_right for answer in answers]
+        found.append((rights[:1] == [True], any(rights)))
+    return np.array(found, dtype=bool)
+
+
+def _groups(rows: list[Json], edges: dict[str, list[float]]) -> dict[str, np.ndarray]:
+    """Return masks of problems by the name of their group. Groups without problems are left out."""
+    found = {ALL: np.ones(len(rows), dtype=bool)}
+    for column, bounds in edges.items():
+        if column not in rows[0]:
+            continue
+        values = np.array([np.nan if row[column] is None else row[column] for row in rows])
+        for low, high in pairwise([*bounds, np.inf]):
+            mask = (low <= values) & (values < high)
+            if mask.any():
+                found[f"{column} {_range(low, high)}"] = mask
+    return found
+
+
+def _range(low: float, high: float) -> str:
+    if high == low + 1:
+        return f"{low:g}"
+    return f"from {low:g}" if high == np.inf else f"{low:g} to {high:g}"
+
+
+def trials(settings: GuessSettings) -> dict[str, Call]:
+    """Return a trial for each data set."""
+    common = settings.model_dump(exclude={"description", "experiment", "data"})
+    return {name: (measure, {**common, "data": name}) for name in settings.data}
+
+
+def report(settings: GuessSettings, found: dict[str, Json]) -> Report:
+    """Return the report: for each group of problems, the share that each control answers."""
+    rows = []
+    for data, splits in found.items():
+        for split, groups in splits.items():
+            for group, counts in groups.items():
+                rows.append(_row(f"{data}, {split}", group, counts))
+    says = (
+        "Share of problems that a control answers with its first answer, and within"
+        f" {settings.tries} answers that the verifier checks. `none`: share of problems that no"
+        " control answers with its first answer."
+    )
+    heads = ["data set", "problems", "number", "none", *_names(found)]
+    table = says, heads, [[*row[:4], *(row[4].get(name, "") for name in heads[4:])] for row in rows]
+    about = "Programs that learn nothing answer the problems of data sets."
+    caption = f"problems that the best control answers, with one and with {settings.tries} answers"
+    pictures = [("best-control", caption, _figure(settings, found))]
+    return Report("Controls", about, [table], pictures)
+
+
+def _names(found: dict[str, Json]) -> list[str]:
+    """Return the names of all controls, in order of first occurrence."""
+    counts = (
+        group for splits in found.values() for each in splits.values() for group in each.values()
+    )
+    return list(dict.fromkeys(name for each in counts for name in each if name not in NUMBERS))
+
+
+NUMBERS = ("examples", "no")
+"""The entries of a group that are not controls."""
+
+
+def _row(data: str, group: str, counts: Json) -> list[Any]:
+    examples = counts["examples"]
+    shares = {
+        name: " / ".join(f"{100 * right / examples:.1f}" for right in each) + "%"
+        for name, each in counts.items()
+        if name not in NUMBERS
+    }
+    return [data, group, f"{examples:,}", f"{100 * counts['no'] / examples:.1f}%", shares]
+
+
+def _figure(settings: GuessSettings, found: dict[str, Json]) -> Figure:
+    """Draw the share of problems of the best control as two bars for each data set and split."""
+    places = [
+        (f"{data}, {split}", found[data][split][ALL]) for data in found for split in found[data]
+    ]
+    figure, axes = new_axes(8, 1.5 + 0.4 * len(places), "The best program that learns nothing")
+    across = np.arange(len(places))[::-1]
+    labels = ("one answer", f"{settings.tries} verified answers")
+    for index, (label, style) in enumerate(zip(labels, line_styles(), strict=False)):
+        shares = [
+            max(each[index] for name, each in counts.items() if name not in NUMBERS)
+            / counts["examples"]
+            for _, counts in places
+        ]
+        axes.barh(across + 0.2 - 0.4 * index, shares, 0.38, color=style["color"], label=label)
+    axes.set_yticks(across, [name for name, _ in places])
+    axes.set(xlim=(0, 1), xlabel="share of problems answered right")
+    legend_below(figure, columns=2)
+    return figure
+
+
+EXPERIMENT = Experiment(GuessSettings, trials, report)
