@@ -49,7 +49,7 @@ def has_word(
 ) -> bool:
     """Return whether a word of a shape satisfies the formula of edge `root`."""
     with SatEngine(_clauses(graph, root, positions, period), effort=effort) as engine:
-        return engine.solve()
+        return bool(engine.solve())
 
 
 def _clauses(graph: Graph, root: int, positions: int, period: int) -> list[list[int]]:
