@@ -98,7 +98,7 @@ def read_shard(path: Path, task: Task, columns: Sequence[str] | None = None) -> 
                 )
         check_numbers(table)
         for name, column in task.difficulties.items():
-            check_range(table, name, *column.bounds)
+            check_range(table, name, column.least, column.most)
         return table
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         raise LogicgenError(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from logicgen.errors import FormatError, LogicgenError, nearest
+from logicgen.errors import FormatError, LogicgenError, nearest, shown
 from logicgen.tasks.controls import load_control
 from logicgen.tasks.difficulty import Band, DifficultyColumn, Value
 from logicgen.tasks.task import Task
@@ -51,7 +51,9 @@ class Conditions:
         for name in (beyond := tuple(table.get(BEYOND, ()))):
             if name not in task.controls:
                 known = nearest(str(name), list(task.controls)) if task.controls else "it has none"
-                raise LogicgenError(f"{BEYOND}: {name!r} is no control of {task.name}: {known}")
+                raise LogicgenError(
+                    f"{BEYOND}: {shown(name)} is no control of {task.name}: {known}"
+                )
         return Conditions(tuple(bands), beyond)
 
 
@@ -74,33 +76,25 @@ def read_band(task: Task, name: str, values: Sequence[Any], unsatisfiable: float
             raise LogicgenError(f"{name}: {list(values)}: give the least and the greatest number")
     if low > high:
         raise LogicgenError(f"{name}: the range {list(values)} is empty: the smaller number first")
-    _check_possible(band, column.satisfiable, "", unsatisfiable < 1)
-    if column.unsatisfiable is None and unsatisfiable > 0:
+    if high < column.least or low > column.most:
+        to = "" if column.most == math.inf else f" to {column.most:g}"
+        raise LogicgenError(
+            f"{name}: no problem is in {list(values)}: the numbers are from {column.least:g}{to}"
+        )
+    if column.whole and math.ceil(low) > math.floor(high):
+        raise LogicgenError(f"{name}: no whole number is in {list(values)}: widen the range")
+    if column.needs_witness and unsatisfiable > 0:
         raise LogicgenError(
             f"{name}: unsatisfiable problems have no {name}: leave out the key unsatisfiable"
         )
-    if column.unsatisfiable is not None:
-        _check_possible(band, column.unsatisfiable, "unsatisfiable ", unsatisfiable > 0)
-    if column.whole and math.ceil(low) > math.floor(high):
-        raise LogicgenError(f"{name}: no whole number is in {list(values)}: widen the range")
     return band
-
-
-def _check_possible(band: Band, bounds: tuple[float, float], kind: str, asked: bool) -> None:
-    least, most = bounds
-    if asked and (band.high < least or band.low > most):
-        upward = f"at least {least:g}" if most == math.inf else f"from {least:g} to {most:g}"
-        raise LogicgenError(
-            f"{band.column}: no {kind}problem is in [{band.low:g}, {band.high:g}]: the numbers are"
-            f" {upward}"
-        )
 
 
 def column_of(task: Task, name: str) -> DifficultyColumn:
     """Return a column of difficulty. Raises LogicgenError if the task does not have the column."""
     if name not in task.difficulties:
         known = f"it has {', '.join(task.difficulties)}" if task.difficulties else "it has none"
-        raise LogicgenError(f"{name}: {task.name} has no such column of difficulty: {known}")
+        raise LogicgenError(f"{shown(name)} is no column of difficulty of {task.name}: {known}")
     return task.difficulties[name]
 
 
@@ -109,8 +103,8 @@ def difficulty_columns(task: Task) -> dict[str, str]:
     found = {name: column.meaning for name, column in task.difficulties.items()}
     if task.rated:
         found[CONTROLS] = (
-            f"The controls whose first answer is right, separated by blanks; of"
-            f" {', '.join(task.rated)}."
+            f"The controls whose first answer is right ({' or '.join(task.rated)}), separated by"
+            " blanks."
         )
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 Value = int | float | None
@@ -14,20 +15,15 @@ class DifficultyColumn:
     Attributes:
         meaning: what the number is.
         whole: whether it is an integer.
-        satisfiable: the least and the greatest number of a problem with a witness.
-        unsatisfiable: these two numbers of a problem without a witness; None if it has no number.
+        least, most: the least and the greatest number that a problem can have.
+        needs_witness: whether unsatisfiable problems have no number.
     """
 
     meaning: str
     whole: bool
-    satisfiable: tuple[float, float]
-    unsatisfiable: tuple[float, float] | None = None
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """Return the least and the greatest number of any problem."""
-        both = [self.satisfiable, self.unsatisfiable or self.satisfiable]
-        return min(low for low, _ in both), max(high for _, high in both)
+    least: float
+    most: float = math.inf
+    needs_witness: bool = False
 
 
 @dataclass(frozen=True)

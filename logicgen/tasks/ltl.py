@@ -5,7 +5,6 @@ Source: Hahn et al., Teaching Temporal Logics to Neural Networks (ICLR 2021).
 
 from __future__ import annotations
 
-import math
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -70,13 +69,13 @@ class LTL(FormulaTask):
         "positions": DifficultyColumn(
             "The fewest positions of a word that satisfies the formula; empty if unsatisfiable.",
             whole=True,
-            satisfiable=(1, math.inf),
+            least=1,
+            needs_witness=True,
         ),
         "depth": DifficultyColumn(
             "The deepest nesting of the temporal operators X F G U R W M.",
             whole=True,
-            satisfiable=(0, math.inf),
-            unsatisfiable=(0, math.inf),
+            least=0,
         ),
     }
     wording: ClassVar = Wording(
@@ -161,4 +160,13 @@ class LTL(FormulaTask):
 
 def temporal_depth(formula: Formula) -> int:
     """Return the deepest nesting of temporal operators in a formula."""
-    return formula.fold(lambda node, depths: max(depths, default=0) + (node.token in TEMPORAL))
+    deepest, todo = 0, [(formula, 0)]
+    while todo:
+        node, depth = todo.pop()
+        if node.token in TEMPORAL:
+            depth += 1
+            deepest = max(deepest, depth)
+        for operand in node.operands:
+            if operand.operands:  # leaves contain no operators
+                todo.append((operand, depth))
+    return deepest

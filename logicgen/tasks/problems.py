@@ -223,6 +223,15 @@ class Drawer:
                 return example, number
         return None, MOST_ATTEMPTS
 
+    def is_accepted(self, rng: Random, cell: Cell) -> bool:
+        """Draw a problem of a cell; return whether a data set without examples may contain it."""
+        draw, share = self.source.sample(rng, cell), self.rules.unsatisfiable
+        wanted = {Status.SAT} if share < 1 else set()
+        wanted |= {Status.UNSAT} if share > 0 else set()
+        if draw is None:
+            return False
+        return self._example(draw, rng, cell, _taken((), None), wanted) is not None
+
     def listed(
         self, cell: Cell, split: str, remainder: int | None, seen: RandomKeys
     ) -> Iterator[Example]:

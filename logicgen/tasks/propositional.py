@@ -75,8 +75,8 @@ class Propositional(FormulaTask):
             "The share of assignments to all symbols of the formula that satisfy it; empty above"
             f" {MOST_COUNTED} symbols.",
             whole=False,
-            satisfiable=(2**-MOST_COUNTED, 1),
-            unsatisfiable=(0, 0),
+            least=2**-MOST_COUNTED,
+            most=1,
         )
     }
     wording: ClassVar = Wording(
