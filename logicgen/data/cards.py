@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from logicgen.data.croissant import COLUMNS
+from logicgen.data.croissant import columns_of
 from logicgen.data.recipe import CorpusRecipe, DataRecipe
 
 
@@ -21,7 +21,7 @@ def card(recipe: DataRecipe, description: dict[str, Any]) -> str:
     alpha = (
         " up to renaming their symbols" if description["distinct"]["up to"] == "renaming" else ""
     )
-    meanings = {name: meaning for name, (_, meaning) in COLUMNS.items()}
+    meanings = {name: meaning for name, (_, meaning) in columns_of(task).items()}
     meanings["symbols"] = task.symbols_meaning
     rows = ((f"`{name}`", meaning) for name, meaning in meanings.items())
     columns = markdown_table(["column", "meaning"], rows)

@@ -9,6 +9,8 @@ import json
 from typing import Any
 
 from logicgen.data.recipe import DataRecipe
+from logicgen.tasks import Task
+from logicgen.tasks.conditions import difficulty_columns
 
 LICENSE = "https://creativecommons.org/publicdomain/zero/1.0/"
 CR, SCHEMA = "http://mlcommons.org/croissant/", "https://schema.org/"
@@ -40,6 +42,16 @@ COLUMNS = {
 }
 
 
+def columns_of(task: Task) -> dict[str, tuple[str, str]]:
+    """Return the columns of a data set of a task: from name to type and meaning."""
+    kinds = {
+        name: "sc:Integer" if column.whole else "sc:Float"
+        for name, column in task.difficulties.items()
+    }
+    measured = difficulty_columns(task).items()
+    return COLUMNS | {name: (kinds.get(name, "sc:Text"), meaning) for name, meaning in measured}
+
+
 def croissant_text(recipe: DataRecipe, description: dict[str, Any]) -> str:
     """Return the Croissant description of a finished data set, as JSON-LD."""
     name, seed = description["name"], description["seed"]
@@ -56,7 +68,7 @@ def croissant_text(recipe: DataRecipe, description: dict[str, Any]) -> str:
         "citeAs": f"{name}, seed {seed}, made by {made_by}",
         "creator": {"@type": "sc:Organization", "name": made_by},
         "distribution": [_files(split) for split in splits],
-        "recordSet": [_records(split) for split in splits],
+        "recordSet": [_records(split, recipe.load_task()) for split in splits],
         "rai:dataCollection": f"A program drew the problems at random ({made_by}, seed {seed}).",
         "rai:dataCollectionType": ["Software Collection"],
         "rai:dataAnnotationProtocol": ["A solver computed each answer, and a verifier checked it."],
@@ -82,7 +94,7 @@ def _files(split: str) -> dict[str, Any]:
     }
 
 
-def _records(split: str) -> dict[str, Any]:
+def _records(split: str, task: Task) -> dict[str, Any]:
     fields = [
         {
             "@type": "cr:Field",
@@ -92,6 +104,6 @@ def _records(split: str) -> dict[str, Any]:
             "dataType": kind,
             "source": {"fileSet": {"@id": f"{split}-files"}, "extract": {"column": column}},
         }
-        for column, (kind, meaning) in COLUMNS.items()
+        for column, (kind, meaning) in columns_of(task).items()
     ]
     return {"@type": "cr:RecordSet", "@id": split, "name": split, "field": fields}

@@ -224,7 +224,7 @@ class Dataset(DataFolder[DataRecipe]):
         return lines
 
     def table(self, split: str, columns: Sequence[str] | None = None) -> pa.Table:
-        """Return the rows of a split: problem, answer, symbols, length, alpha_class.
+        """Return the rows of a split: problem, answer, symbols, length, alpha_class, difficulty.
 
         The rows of the last split that was read with all columns stay in memory.
 
@@ -248,7 +248,7 @@ class Dataset(DataFolder[DataRecipe]):
     def _rows(self, shard: dict[str, Any], columns: Sequence[str] | None) -> pa.Table:
         """Return the rows of a shard. Raises LogicgenError if a row is missing or added."""
         path = self._shard(shard)
-        table = read_shard(path, columns)
+        table = read_shard(path, self.task, columns)
         if table.num_rows != shard["examples"]:
             raise LogicgenError(
                 f"{path}: has {table.num_rows:,} rows, but {shard['examples']:,} in {self.file}:"

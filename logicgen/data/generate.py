@@ -40,6 +40,7 @@ from logicgen.data.dataset import Dataset
 from logicgen.data.estimate import of_plans
 from logicgen.data.folder import head
 from logicgen.data.maker import LostError, Maker, PartClaims, ShardFacts, WorkFiles, keys_file
+from logicgen.data.pilot import check_difficulty
 from logicgen.data.plan import CellPlan, DrawingRound, first_round, next_round, shard_size
 from logicgen.data.recipe import SPLITS, DataRecipe, Progress
 from logicgen.data.unique import Partition
@@ -76,6 +77,7 @@ def generate(
         return known
     stages = planned(recipe, name, progress)
     of_plans(chain.from_iterable(plans for _, plans in stages)).check(folder, name)
+    check_difficulty(recipe, name, seed, stages)
     with Dataset.making(folder, begin) as known:
         if known is not None:  # another process has made the data set meanwhile
             return known

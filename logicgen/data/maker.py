@@ -35,13 +35,13 @@ import pyarrow.compute as pc
 
 from logicgen.data.plan import DrawingRound, Unit
 from logicgen.data.recipe import DataRecipe
-from logicgen.data.shards import SCHEMA, given_up, keys, read_shard, shard_path, write_shard
+from logicgen.data.shards import given_up, keys, read_shard, schema_of, shard_path, write_shard
 from logicgen.data.unique import (
-    FOUND,
     RECORD,
     Found,
     Partition,
     Settling,
+    found_schema,
     found_table,
     records,
     sum_of_keys,
@@ -109,8 +109,6 @@ class WorkFiles:
     def read_table(self, name: str) -> pa.Table:
         """Return a table of examples."""
         table = pa.ipc.open_file(pa.py_buffer(self._read(name))).read_all()
-        if not table.schema.equals(FOUND):
-            raise LostError(name)
         return table
 
     def write_table(self, name: str, table: pa.Table) -> None:
@@ -196,6 +194,8 @@ class Maker:
         pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own pool keeps 50 MB unused
         self.drawer, self.folder = Drawer(recipe.rules(), seed), folder
         self.files, self.partition = WorkFiles(folder), partition
+        self._schema = schema_of(self.drawer.task)
+        self._found = found_schema(self._schema)
 
     def __call__(self, step: tuple[Any, ...]) -> Any:
         """Do a step, and return its result. If a work file is missing, return the LostError.
@@ -212,11 +212,18 @@ class Maker:
         """Write the examples of a unit to a work file; return their number."""
         name = unit_file(unit.split, unit.number)
         try:
-            table = self.files.read_table(name)
+            table = self._read(name)
         except LostError:
-            table = found_table(self._drawn(unit))
+            table = found_table(self._drawn(unit), self._found)
             self.files.write_table(name, table)
         return len(table) - int(table["key"].null_count)
+
+    def _read(self, name: str) -> pa.Table:
+        """Return a work file with examples. Raises LostError if it has other columns."""
+        table = self.files.read_table(name)
+        if not table.schema.equals(self._found):
+            raise LostError(name)
+        return table
 
     def _drawn(self, unit: Unit) -> Iterator[Found]:
         drawn = self.drawer.unit(unit.slots())
@@ -233,7 +240,7 @@ class Maker:
         Each part (group of cells) gets a file. Returns the numbers of the parts that have a file.
         """
         units = (unit for unit in one.units_in(bucket) if unit >= one.first_drawn)
-        found = records(self.files.read_table(unit_file(one.split, unit)) for unit in units)
+        found = records(self._read(unit_file(one.split, unit)) for unit in units)
         part_of = np.array(self.partition.parts)[found["cell"]]
         parts = [int(part) for part in np.unique(part_of)]
         for part in parts:
@@ -256,7 +263,9 @@ class Maker:
         changes = settling.changes([self.files.map_array(name, RECORD) for name in names])
         changed = []
         for bucket, found in groupby(changes, lambda each: one.bucket(each.unit)):
-            self.files.write_table(f"{one.stem}-{bucket}-{part}.arrow", found_table(found))
+            self.files.write_table(
+                f"{one.stem}-{bucket}-{part}.arrow", found_table(found, self._found)
+            )
             changed.append(bucket)
         self.files.write_array(keys_file(one, part), settling.seen.array())
         return PartClaims(part, list(settling.held.items()), changed)
@@ -275,8 +284,7 @@ class Maker:
                 continue
             if changes is None:
                 names = (f"{one.stem}-{bucket}-{part}.arrow" for part in parts)
-                read = map(self.files.read_table, names)
-                changes = pa.concat_tables([FOUND.empty_table(), *read])
+                changes = pa.concat_tables([self._found.empty_table(), *map(self._read, names)])
             facts = self._shard(one, unit, changes.filter(pc.equal(changes["unit"], unit)))
             self.files.write_json(name, facts)
             self.files.remove(unit_file(one.split, unit))
@@ -291,7 +299,7 @@ class Maker:
         """
         name, lost = unit_file(one.split, unit), _given_up(table)
         if unit >= one.first_drawn:
-            drawn = self.files.read_table(name)
+            drawn = self._read(name)
             lost += _given_up(drawn)
             kept = ~np.isin(drawn["place"].to_numpy(), table["place"].to_numpy())
             table = pa.concat_tables([drawn.filter(pa.array(kept)), table])
@@ -299,7 +307,7 @@ class Maker:
         if not len(table):
             return []
         path = shard_path(self.folder, one.split, unit)
-        table = table.select(SCHEMA.names).cast(SCHEMA).combine_chunks()
+        table = table.select(self._schema.names).cast(self._schema).combine_chunks()
         # If the file exists, it is replaced without being read.
         write_shard(path, table, lost, part=self.files.part(name))
         return [self._facts(path.relative_to(self.folder).as_posix())]
@@ -312,7 +320,7 @@ class Maker:
         path = self.folder / file
         if not path.exists():
             raise LostError(file)
-        table = read_shard(path)
+        table = read_shard(path, self.drawer.task)
         total = sum_of_keys(keys(table, self.drawer.alpha))
         size, digest = path.stat().st_size, sha256(path)
         return ShardFacts(file, len(table), size, digest, given_up(path), total)

@@ -19,6 +19,7 @@ from logicgen import recipes
 from logicgen.errors import LogicgenError, at
 from logicgen.recipes import Table, changed, read_toml, validate
 from logicgen.tasks import Cell, Settings, Source, Task, fitting_solver, load_corpus_task, load_task
+from logicgen.tasks.conditions import Conditions
 from logicgen.tasks.corpus_task import CORPUS_SPLITS, CorpusTask
 from logicgen.tasks.problems import Rules
 
@@ -202,6 +203,7 @@ class DataRecipe(Recipe):
             `EFFORT`. Another problem is then drawn.
         timeout: seconds after which other solvers give a problem up; None: `TIMEOUT`.
         problem: settings of the task.
+        difficulty: ranges of columns of difficulty, and the controls that have to fail (`beyond`).
     """
 
     progress_unit = "examples"
@@ -214,6 +216,7 @@ class DataRecipe(Recipe):
     effort: Annotated[int, Field(ge=1, lt=2**62)] | None = None
     timeout: Annotated[float, Field(gt=0, le=86_400, strict=False)] | None = None
     problem: dict[str, Any] = Field(default={})
+    difficulty: dict[str, list[int | float | str]] = Field(default={})
     region: Region
     sizes: Sizes = Sizes()
     grid: Grid | None = None
@@ -223,9 +226,10 @@ class DataRecipe(Recipe):
 
     @model_serializer(mode="wrap")
     def _without_unset(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out `effort` and `timeout` if they are not set."""
+        """Leave out `effort`, `timeout` and `difficulty` if they are not set."""
         content: dict[str, Any] = dump(self)
         unset = [key for key in ("effort", "timeout") if getattr(self, key) is None]
+        unset += [] if self.difficulty else ["difficulty"]
         return {key: value for key, value in content.items() if key not in unset}
 
     def part(self, split: str) -> Region | Grid:
@@ -253,7 +257,15 @@ class DataRecipe(Recipe):
             unsatisfiable=self.unsatisfiable,
             solver=self.solver,
             verifier=self.verifier,
+            conditions=self.conditions(),
         )
+
+    def conditions(self) -> Conditions:
+        """Return the conditions on the difficulty of problems.
+
+        Raises LogicgenError naming the key.
+        """
+        return Conditions.of(self.load_task(), self.difficulty, self.unsatisfiable)
 
     def source(self, where: str) -> Source:
         """Return the source of the problems."""
@@ -298,6 +310,8 @@ class DataRecipe(Recipe):
         super().check(where)
         with at(f"{where}: problem"):
             source = self.source(where)
+        with at(f"{where}: difficulty"):
+            self.conditions()
         if self.names == "drawn" and not source.named:
             raise LogicgenError(
                 f'{where}: names: "drawn" is for tasks that draw symbols by frequency, and'

@@ -17,6 +17,8 @@ import pyarrow.parquet as pq
 
 from logicgen.errors import LogicgenError
 from logicgen.files import write_atomically
+from logicgen.tasks import Task
+from logicgen.tasks.conditions import CONTROLS, difficulty_columns
 from logicgen.tasks.problems import fingerprint
 from logicgen.tokens import MOST_SYMBOLS
 
@@ -29,6 +31,18 @@ SCHEMA = pa.schema(
         pa.field("alpha_class", pa.int64(), nullable=False),
     ]
 )
+
+
+def schema_of(task: Task) -> pa.Schema:
+    """Return the columns of a shard of a task: the columns of every task, then the difficulty."""
+    fields = [
+        pa.field(name, pa.int32() if column.whole else pa.float64())
+        for name, column in task.difficulties.items()
+    ]
+    if task.rated:
+        fields.append(pa.field(CONTROLS, pa.string(), nullable=False))
+    return pa.schema([*SCHEMA, *fields])
+
 
 GIVEN_UP = "logicgen.given_up"  # key of a shard's metadata; missing if no problem was given up
 
@@ -66,15 +80,25 @@ def given_up(path: Path) -> int:
         raise LogicgenError(f"{path}: not a whole shard: delete it and run again") from error
 
 
-def read_shard(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
+def read_shard(path: Path, task: Task, columns: Sequence[str] | None = None) -> pa.Table:
     """Return a shard's rows. Raises LogicgenError if the file is not a whole shard.
 
-    A shard with other columns or with numbers that no recipe allows is refused. A shard that needs
-    more than `MOST_BYTES` is refused before the memory is taken.
+    A shard with other columns or with numbers that no recipe allows is refused. The columns of
+    difficulty may be missing. A shard that needs more than `MOST_BYTES` is refused before the
+    memory is taken.
     """
     try:
-        table = read_table(path, SCHEMA, columns, most=MOST_BYTES)
+        optional = difficulty_columns(task)
+        table = read_table(path, schema_of(task), columns, optional=optional, most=MOST_BYTES)
+        for name in columns or ():
+            if name not in table.column_names:
+                raise LogicgenError(
+                    f"{path}: has no column {name}, as data sets of earlier versions: generate the"
+                    " data set again in an empty folder"
+                )
         check_numbers(table)
+        for name, column in task.difficulties.items():
+            check_range(table, name, column.least, column.most)
         return table
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         raise LogicgenError(
@@ -85,12 +109,19 @@ def read_shard(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
 
 def check_numbers(table: pa.Table) -> None:
     """Raise ValueError if a number of symbols or a length in the table is out of range."""
-    for name, least, most in (("symbols", 0, MOST_SYMBOLS), ("length", 1, LONGEST)):
-        if name in table.column_names and table.num_rows:
-            low, high = pc.min_max(table[name]).as_py().values()
-            if low < least or high > most:
-                wrong = low if low < least else high
-                raise ValueError(f"{name} is {wrong} in a row; allowed: {least} to {most:,}")
+    check_range(table, "symbols", 0, MOST_SYMBOLS)
+    check_range(table, "length", 1, LONGEST)
+
+
+def check_range(table: pa.Table, name: str, least: float, most: float) -> None:
+    """Raise ValueError if a number in a column of the table is out of range or not a number."""
+    if name not in table.column_names:
+        return
+    column = table[name]
+    inside = pc.and_(pc.greater_equal(column, least), pc.less_equal(column, most))
+    wrong = column.filter(pc.invert(inside))  # `inside` is null, not false, for a missing number
+    if len(wrong):
+        raise ValueError(f"{name} is {wrong[0]} in a row; allowed: {least:,} to {most:,}")
 
 
 def keys(table: pa.Table, alpha: bool) -> np.ndarray:
@@ -103,7 +134,7 @@ def keys(table: pa.Table, alpha: bool) -> np.ndarray:
     return np.array([fingerprint(problem) for problem in table["problem"].to_pylist()], np.int64)
 
 
-ROW_BYTES = 24  # bytes of a row in memory, without the characters of its texts
+ROW_BYTES = 48  # bytes of a row in memory, without the characters of its texts
 
 
 def read_table(

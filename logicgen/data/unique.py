@@ -24,7 +24,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from logicgen.data.plan import CellPlan, DrawingRound, Listing
-from logicgen.data.shards import SCHEMA
 from logicgen.tasks import Cell, Task
 from logicgen.tasks.problems import REMAINDERS, Drawer, Example
 
@@ -177,22 +176,29 @@ class Found(NamedTuple):
 
 NUMBERS = Found._fields[:-1]
 
-FOUND = pa.schema(
-    [
-        *(pa.field(name, pa.int32()) for name in NUMBERS),
-        *(pa.field(each.name, each.type) for each in SCHEMA),  # null if a place stays empty
-        pa.field("key", pa.int64()),
-    ]
-)
-"""Columns of examples in work files."""
+
+def found_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the columns of examples in work files, from the columns of a shard."""
+    return pa.schema(
+        [
+            *(pa.field(name, pa.int32()) for name in NUMBERS),
+            pa.field("key", pa.int64()),
+            *(pa.field(each.name, each.type) for each in schema),  # null if a place stays empty
+        ]
+    )
 
 
-def found_table(found: Iterable[Found]) -> pa.Table:
-    """Return examples, at least one, as a table."""
-    empty = (None,) * len(Example._fields)
-    columns = zip(*((*each[:-1], *(each.example or empty)) for each in found), strict=True)
-    arrays = [pa.array(column, each.type) for column, each in zip(columns, FOUND, strict=True)]
-    return pa.table(arrays, schema=FOUND)
+def found_table(found: Iterable[Found], schema: pa.Schema) -> pa.Table:
+    """Return examples, at least one, as a table. schema: the result of `found_schema`."""
+    empty = (None,) * (len(schema) - len(NUMBERS))
+    rows = ((*each[:-1], *_values(each.example, empty)) for each in found)
+    columns = zip(*rows, strict=True)
+    arrays = [pa.array(column, each.type) for column, each in zip(columns, schema, strict=True)]
+    return pa.table(arrays, schema=schema)
+
+
+def _values(example: Example | None, empty: tuple[None, ...]) -> tuple[object, ...]:
+    return empty if example is None else (example.key, *example.row)
 
 
 # The record by which repeated examples are found. It has the key of the problem, and numbers: the

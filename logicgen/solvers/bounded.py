@@ -35,16 +35,29 @@ def word_of_shape(
     with true before false. Every symbol gets a value. Returns None if no word of the shape
     satisfies the formula.
     """
-    encoding = _Encoding(graph, positions, positions - period)
-    encoding.clauses.append([encoding.literal(root, 0)])
-    encoding.unfold()
     count = len(graph.symbols) * positions
-    with SatEngine(encoding.clauses, effort=effort) as engine:
+    with SatEngine(_clauses(graph, root, positions, period), effort=effort) as engine:
         model = first_model(engine, count)
     if model is None:
         return None
     symbols = len(graph.symbols)
     return [[v > 0 for v in model[i : i + symbols]] for i in range(0, count, symbols)] or [[]]
+
+
+def has_word(
+    graph: Graph, root: int, positions: int, period: int, effort: Effort | None = None
+) -> bool:
+    """Return whether a word of a shape satisfies the formula of edge `root`."""
+    with SatEngine(_clauses(graph, root, positions, period), effort=effort) as engine:
+        return bool(engine.solve())
+
+
+def _clauses(graph: Graph, root: int, positions: int, period: int) -> list[list[int]]:
+    """Return clauses whose models are the words of a shape that satisfy the formula of an edge."""
+    encoding = _Encoding(graph, positions, positions - period)
+    encoding.clauses.append([encoding.literal(root, 0)])
+    encoding.unfold()
+    return encoding.clauses
 
 
 class _Encoding:

@@ -5,8 +5,16 @@ from __future__ import annotations
 from typing import ClassVar
 
 from logicgen.solvers.bounded import shapes, word_of_shape
-from logicgen.solvers.lassos import Columns, Values, all_or_some, evaluate, exhaustive, holds
-from logicgen.solvers.ltl_graph import FALSE, SYMBOL, TRUE, Graph
+from logicgen.solvers.lassos import (
+    Values,
+    all_or_some,
+    evaluate,
+    exhaustive,
+    holds,
+    of_symbols,
+    spread,
+)
+from logicgen.solvers.ltl_graph import FALSE, TRUE, Graph
 from logicgen.solvers.sat_engine import Effort, EffortError
 from logicgen.solvers.solver import UNSAT, Solution, Solver, Status, Verdict
 from logicgen.solvers.tableau import Letter, Tableau
@@ -215,13 +223,8 @@ def _check_any(
 def _parallel(
     graph: Graph, nodes: list[int], root: int, positions: int, period: int
 ) -> Found | None:
-    used = [graph.left[node] for node in nodes if graph.kind[node] == SYMBOL]
-    columns, full = all_or_some(len(used), positions)
-    if len(used) < len(graph.symbols):
-        spread: Columns = [[]] * len(graph.symbols)
-        for symbol, column in zip(used, columns, strict=True):
-            spread[symbol] = column
-        columns = spread
+    columns, full = all_or_some(len(of_symbols(graph, nodes)), positions)
+    columns = spread(columns, graph, nodes)
     values = evaluate(graph, nodes, columns, positions, positions - period, full)
     found = holds(values, root, full)
     return (values, found & -found, positions, period) if found else None

@@ -42,7 +42,28 @@ def all_or_some(symbols: int, positions: int) -> tuple[Columns, int]:
         full = (1 << LANES) - 1
         rng = Random(f"{symbols} symbols, {positions} positions")
         columns = [rng.getrandbits(LANES) | 1 for _ in range(bits)]
-    return [[columns[p * symbols + s] for p in range(positions)] for s in range(symbols)], full
+    return by_position(columns, symbols, positions), full
+
+
+def by_position(columns: list[int], symbols: int, positions: int) -> Columns:
+    """Group columns, which are ordered by position and then by symbol, by symbol and position."""
+    return [[columns[p * symbols + s] for p in range(positions)] for s in range(symbols)]
+
+
+def spread(columns: Columns, graph: Graph, nodes: list[int]) -> Columns:
+    """Give the columns of the symbols among the nodes to these symbols of the graph."""
+    used = of_symbols(graph, nodes)
+    if len(used) == len(graph.symbols):
+        return columns
+    found: Columns = [[]] * len(graph.symbols)
+    for symbol, column in zip(used, columns, strict=True):
+        found[symbol] = column
+    return found
+
+
+def of_symbols(graph: Graph, nodes: list[int]) -> list[int]:
+    """Return the numbers of the symbols among the nodes of a graph."""
+    return [graph.left[node] for node in nodes if graph.kind[node] == SYMBOL]
 
 
 def exhaustive(symbols: int, positions: int) -> bool:

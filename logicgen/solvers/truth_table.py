@@ -7,7 +7,7 @@ operator is one operation on integers.
 from __future__ import annotations
 
 from functools import cache
-from itertools import combinations
+from itertools import combinations, product
 from random import Random
 from typing import ClassVar
 
@@ -17,6 +17,12 @@ from logicgen.syntax.answers import Assignment
 from logicgen.syntax.formula import Formula
 
 MOST_SYMBOLS = 20
+
+# The share of satisfying assignments is computed for formulas with at most this number of symbols.
+MOST_COUNTED = 24
+
+# A table over this number of symbols fits into the cache of a processor.
+SMALL_TABLE = 16
 
 
 class TruthTableSolver(Solver):
@@ -87,6 +93,24 @@ def minimal_assignment(problem: Formula, rng: Random | None = None) -> Assignmen
             kept &= literals[i]
             values.append((symbols[i], literals[i] == columns[i]))
     return Assignment(tuple(reversed(values)))
+
+
+def satisfying_share(problem: Formula) -> float | None:
+    """Return the share of the total assignments that satisfy a formula, as an exact number.
+
+    The assignments give a value to each symbol of the formula. Returns None if there are more than
+    `MOST_COUNTED` symbols.
+    """
+    symbols = problem.symbols
+    if len(symbols) > MOST_COUNTED:
+        return None
+    inside = symbols[:SMALL_TABLE]  # a table for each choice of values for the other symbols
+    columns, full = table_columns(len(inside))
+    column, models = dict(zip(inside, columns, strict=True)), 0
+    for values in product((0, full), repeat=len(symbols) - len(inside)):
+        column.update(zip(symbols[SMALL_TABLE:], values, strict=True))
+        models += truth_table(problem, column, full).bit_count()
+    return models / (1 << len(symbols))
 
 
 def fewest_literals(problem: Formula) -> Assignment | None:

@@ -11,12 +11,14 @@ from pydantic import Field
 
 from logicgen.solvers import Status, load_solver
 from logicgen.solvers.embedded import EmbeddedSolver
+from logicgen.solvers.positions import least_positions
 from logicgen.solvers.word import Word
 from logicgen.syntax.answers import NO_ANSWER, NoAnswer, Trace, says_none, trace_language
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.formula_language import propositional
 from logicgen.syntax.language import Language
 from logicgen.syntax.rewriting import plain
+from logicgen.tasks.difficulty import DifficultyColumn, Value
 from logicgen.tasks.formula_task import CONNECTIVES, POLISH, FormulaSettings, FormulaTask, Weight
 from logicgen.tasks.specification_patterns import PatternSource
 from logicgen.tasks.task import Difficulty, Wording
@@ -31,6 +33,8 @@ _TEMPORAL_BINDING = (
     " !, X, F and G bind most tightly, then U, R, W and M, then &, then ^, then |, then -> and"
     " <->; U, R, W, M, -> and <-> group from the right."
 )
+
+TEMPORAL = frozenset("XFGURWM")
 
 
 class LTLSettings(FormulaSettings):
@@ -68,6 +72,19 @@ class LTL(FormulaTask):
         "walk": "logicgen.tasks.ltl_controls:LassoWalk",
     }
     difficulty: ClassVar = Difficulty(length=(5, 10, 20, 30, 40), few=(1, 2), short=(2, 7))
+    difficulties: ClassVar = {
+        "positions": DifficultyColumn(
+            "The fewest positions of a word that satisfies the formula; empty if unsatisfiable.",
+            whole=True,
+            least=1,
+            needs_witness=True,
+        ),
+        "depth": DifficultyColumn(
+            "The deepest nesting of the temporal operators X F G U R W M.",
+            whole=True,
+            least=0,
+        ),
+    }
     wording: ClassVar = Wording(
         "Find a trace that satisfies a formula of linear temporal logic (LTL).",
         CONNECTIVES + _TEMPORAL,
@@ -82,6 +99,13 @@ class LTL(FormulaTask):
         _TEMPORAL_BINDING,
         POLISH,
     )
+
+    def difficulty_of(self, column: str, problem: Formula, answer: Trace | NoAnswer) -> Value:
+        if column == "depth":
+            return temporal_depth(problem)
+        if isinstance(answer, NoAnswer):
+            return None
+        return least_positions(problem, len(answer.positions), self.effort)
 
     def _contradiction(self, answer: Trace) -> str:
         can_hold = load_solver("pysat", "propositional").solve
@@ -139,3 +163,17 @@ class LTL(FormulaTask):
 
     def picture(self, answer: Trace | NoAnswer) -> str:
         return answer.table() if isinstance(answer, Trace) else ""
+
+
+def temporal_depth(formula: Formula) -> int:
+    """Return the deepest nesting of temporal operators in a formula."""
+    deepest, todo = 0, [(formula, 0)]
+    while todo:
+        node, depth = todo.pop()
+        if node.token in TEMPORAL:
+            depth += 1
+            deepest = max(deepest, depth)
+        for operand in node.operands:
+            if operand.operands:  # leaves contain no operators
+                todo.append((operand, depth))
+    return deepest

@@ -24,6 +24,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 from logicgen.errors import LogicgenError
 from logicgen.recipes import validate
 from logicgen.solvers import Status, Verdict
+from logicgen.tasks.conditions import ANY, Conditions, Meter
 from logicgen.tasks.task import Cell, Draw, Settings, Source, Task, rename, symbols_of
 from logicgen.tokens import symbol_name
 
@@ -63,6 +64,12 @@ class Example(NamedTuple):
     length: int
     alpha_class: int  # equal for problems that are equal up to renaming
     key: int  # equal for problems that must not both occur in the data set
+    difficulty: tuple[int | float | str | None, ...] = ()  # see `difficulty_columns`
+
+    @property
+    def row(self) -> tuple[int | float | str | None, ...]:
+        """Return the values of the columns of a data set."""
+        return (*self[:5], *self.difficulty)
 
 
 class Slot(NamedTuple):
@@ -143,6 +150,7 @@ class Rules:
         symbols: the fewest and the most symbols of a training problem.
         alpha: whether problems that are equal up to renaming count as the same problem.
         names, unsatisfiable, solver, verifier: the values of these keys of the recipe.
+        conditions: the conditions on the difficulty of problems.
     """
 
     task: Task
@@ -154,6 +162,7 @@ class Rules:
     unsatisfiable: float
     solver: str | None
     verifier: str | None
+    conditions: Conditions = ANY
 
     def letters(self, cell: Cell) -> int:
         """Return the size of the alphabet for the symbols of a cell's problems; see `alphabet`."""
@@ -166,7 +175,7 @@ class Drawer:
     def __init__(self, rules: Rules, seed: int) -> None:
         self.rules, self.task, self.source, self.seed = rules, rules.task, rules.source, seed
         self.given_up = 0  # the number of problems that a solver could not decide
-        self.alpha = rules.alpha
+        self.alpha, self._meter = rules.alpha, Meter(rules.task, rules.conditions)
 
     def unit(self, slots: Iterable[Slot]) -> Drawn:
         """Draw an example for each slot. No two examples have the same problem."""
@@ -213,6 +222,15 @@ class Drawer:
                 seen.add(example.key)
                 return example, number
         return None, MOST_ATTEMPTS
+
+    def is_accepted(self, rng: Random, cell: Cell) -> bool:
+        """Draw a problem of a cell; return whether a data set without examples may contain it."""
+        draw, share = self.source.sample(rng, cell), self.rules.unsatisfiable
+        wanted = {Status.SAT} if share < 1 else set()
+        wanted |= {Status.UNSAT} if share > 0 else set()
+        if draw is None:
+            return False
+        return self._example(draw, rng, cell, _taken((), None), wanted) is not None
 
     def listed(
         self, cell: Cell, split: str, remainder: int | None, seen: RandomKeys
@@ -285,9 +303,10 @@ class Drawer:
         problem = _renamed(canonical, symbols, names)
         if not (self.alpha or by_answer) and taken(fingerprint(problem)):
             return None  # exclude the problem before it is solved
-        answer = self._answer(draw.problem, canonical, wanted)
-        if answer is None:
+        value = self._answer(draw.problem, canonical, wanted)
+        if value is None:
             return None
+        answer = self.task.encode(value)
         if by_answer:
             symbols = _by_answer(symbols, answer)
             names = tuple(map(symbol_name, range(len(symbols))))
@@ -295,8 +314,11 @@ class Drawer:
         key = alpha_class if self.alpha else fingerprint(problem)
         if taken(key):
             return None
-        answer = _renamed(answer, symbols, names)
-        return Example(problem, answer, draw.symbols, problem.count(" ") + 1, alpha_class, key)
+        difficulty = self._meter.measured(draw.problem, value, problem, cell.band)
+        if difficulty is None:
+            return None
+        answer, length = _renamed(answer, symbols, names), problem.count(" ") + 1
+        return Example(problem, answer, draw.symbols, length, alpha_class, key, difficulty)
 
     def _names(self, draw: Draw, rng: Random, cell: Cell, wanted: int) -> tuple[str, ...] | None:
         """Return names for `wanted` symbols of a problem; None if the recipe does not rename."""
@@ -306,7 +328,7 @@ class Drawer:
             return draw.names
         return _random_names(rng, self.rules.letters(cell), wanted)
 
-    def _answer(self, problem: Any, canonical: str, wanted: Container[Status]) -> str | None:
+    def _answer(self, problem: Any, canonical: str, wanted: Container[Status]) -> Any:
         """Return the checked answer to a problem, or None if the solver's result is not `wanted`.
 
         canonical: the text of the problem. Raises LogicgenError if a solver is wrong.
@@ -324,7 +346,6 @@ class Drawer:
             )
         found = solution.witness if solution.status is Status.SAT else task.refutation
         found = task.arranged(problem, found, rules.settings)
-        answer = task.encode(found)
         verdict = task.check(problem, found, rules.verifier or task.solver)
         if verdict is Verdict.UNKNOWN:
             self.given_up += 1
@@ -332,11 +353,11 @@ class Drawer:
         if not verdict.is_right:
             default = task.solver or f"the task {task.name}"
             raise LogicgenError(
-                f"{rules.solver or default} answers {canonical!r} with {answer!r}, which"
-                f" {rules.verifier or default} finds wrong: please report this with the recipe and"
-                " the seed"
+                f"{rules.solver or default} answers {canonical!r} with {task.encode(found)!r},"
+                f" which {rules.verifier or default} finds wrong: please report this with the"
+                " recipe and the seed"
             )
-        return answer
+        return found
 
 
 def _taken(seen: Container[int], remainder: int | None) -> Callable[[int], bool]:

@@ -12,17 +12,20 @@ from logicgen.errors import LogicgenError
 from logicgen.solvers import Solver
 from logicgen.solvers.pysat import PySATSolver
 from logicgen.solvers.truth_table import (
+    MOST_COUNTED,
     MOST_SYMBOLS,
     TruthTableSolver,
     determined,
     fewest_literals,
     minimal_assignment,
+    satisfying_share,
 )
 from logicgen.solvers.word import Word
 from logicgen.syntax.answers import NO_ANSWER, Assignment, NoAnswer, assignment_language, says_none
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.language import Language
 from logicgen.tasks.cnf import CNFSource
+from logicgen.tasks.difficulty import DifficultyColumn, Value
 from logicgen.tasks.formula_task import CONNECTIVES, POLISH, FormulaSettings, FormulaTask
 from logicgen.tasks.right_tokens import RightTokens
 from logicgen.tasks.task import Difficulty, Wording
@@ -72,6 +75,15 @@ class Propositional(FormulaTask):
         "walk": "logicgen.tasks.propositional_controls:AssignmentWalk",
     }
     difficulty: ClassVar = Difficulty(length=(5, 10, 20, 30, 40), few=(1, 3), short=(2, 9))
+    difficulties: ClassVar = {
+        "satisfying": DifficultyColumn(
+            "The share of assignments to all symbols of the formula that satisfy it; empty above"
+            f" {MOST_COUNTED} symbols.",
+            whole=False,
+            least=2**-MOST_COUNTED,
+            most=1,
+        )
+    }
     wording: ClassVar = Wording(
         "Find an assignment that satisfies a formula of propositional logic.",
         CONNECTIVES,
@@ -89,6 +101,9 @@ class Propositional(FormulaTask):
         # as the SAT solver, and is faster.
         few = name is None and len(problem.symbols) <= FEW
         return super()._solver("truth-table" if few else name, problem)
+
+    def difficulty_of(self, column: str, problem: Formula, answer: Assignment | NoAnswer) -> Value:
+        return satisfying_share(problem)
 
     def _contradiction(self, answer: Assignment) -> str:
         return f"{answer.contradictory[0]} is given both values"

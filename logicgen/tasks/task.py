@@ -21,6 +21,7 @@ from logicgen.recipes import Table
 from logicgen.solvers import Solution, Verdict
 from logicgen.syntax.language import Language, read_either
 from logicgen.syntax.token_automaton import TokenAutomaton, token_automaton
+from logicgen.tasks.difficulty import Band, DifficultyColumn, Value
 from logicgen.tokens import Vocabulary, symbol_index
 
 if TYPE_CHECKING:
@@ -35,11 +36,13 @@ class Cell:
         symbols: the number of symbols; None if problems are not grouped by symbols.
         length: the least length, in tokens.
         width: the number of lengths, from `length` upwards.
+        band: the difficulty of the problems; None if problems are not grouped by difficulty.
     """
 
     symbols: int | None
     length: int
     width: int = 1
+    band: Band | None = None
 
     @property
     def lengths(self) -> range:
@@ -196,6 +199,10 @@ class Task(ABC):
     hard_operators: ClassVar[Collection[str]] = ()
     # Programs that answer problems without training, by name, as `module:class` (`controls.py`)
     controls: ClassVar[Mapping[str, str]] = {}
+    # Columns that measure the difficulty of an example, by name
+    difficulties: ClassVar[Mapping[str, DifficultyColumn]] = {}
+    # Controls that answer every example, for the column `controls`
+    rated: ClassVar[tuple[str, ...]] = ()
     refutation: ClassVar[Any] = None  # the answer to unsatisfiable problems, if the task has them
     effort: int | None = None  # the number of steps after which a solver gives up
     seconds: float | None = None  # the number of seconds after which a solver gives up
@@ -246,6 +253,13 @@ class Task(ABC):
     def arranged(self, problem: Any, answer: Any, settings: Any) -> Any:
         """Rewrite the solver's answer to the form that the settings of a data set request."""
         return answer
+
+    def difficulty_of(self, column: str, problem: Any, answer: Any) -> Value:
+        """Return a number of `difficulties`; None if it is not known or does not exist.
+
+        answer: a right answer.
+        """
+        raise NotImplementedError(column)
 
     @property
     @abstractmethod

@@ -1,0 +1,172 @@
+"""The conditions of a recipe on the difficulty of its problems, and how they are measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from logicgen.errors import FormatError, LogicgenError, nearest, shown
+from logicgen.tasks.controls import load_control
+from logicgen.tasks.difficulty import Band, DifficultyColumn, Value
+from logicgen.tasks.task import Task
+
+CONTROLS = "controls"
+"""The column with the names of the controls whose first answer is right, separated by blanks."""
+
+BEYOND = "beyond"
+"""The key of `[difficulty]` with the controls whose first answer has to be wrong."""
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """The conditions of a recipe on the difficulty of its problems.
+
+    Attributes:
+        bands: ranges of columns. A problem without a number is in no range.
+        beyond: controls whose first answer has to be wrong.
+    """
+
+    bands: tuple[Band, ...] = ()
+    beyond: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.bands or self.beyond)
+
+    @staticmethod
+    def of(task: Task, table: Mapping[str, Sequence[Any]], unsatisfiable: float) -> Conditions:
+        """Read the table `[difficulty]` of a recipe.
+
+        unsatisfiable: the share of problems without a witness.
+
+        Raises LogicgenError naming the key.
+        """
+        bands = [
+            read_band(task, name, values, unsatisfiable)
+            for name, values in table.items()
+            if name != BEYOND
+        ]
+        for name in (beyond := tuple(table.get(BEYOND, ()))):
+            if name not in task.controls:
+                known = nearest(str(name), list(task.controls)) if task.controls else "it has none"
+                raise LogicgenError(
+                    f"{BEYOND}: {shown(name)} is no control of {task.name}: {known}"
+                )
+        return Conditions(tuple(bands), beyond)
+
+
+ANY = Conditions()
+"""The conditions that every problem meets."""
+
+
+def read_band(task: Task, name: str, values: Sequence[Any], unsatisfiable: float) -> Band:
+    """Return the inclusive range `values` of a column, the least and the greatest number.
+
+    unsatisfiable: the share of problems without a witness.
+
+    Raises LogicgenError if the task has no such column, or if no problem can be in the range.
+    """
+    column = column_of(task, name)
+    match values:
+        case [int() | float() as low, int() | float() as high]:
+            band = Band(name, low, high)
+        case _:
+            raise LogicgenError(f"{name}: {list(values)}: give the least and the greatest number")
+    if low > high:
+        raise LogicgenError(f"{name}: the range {list(values)} is empty: the smaller number first")
+    if high < column.least or low > column.most:
+        to = "" if column.most == math.inf else f" to {column.most:g}"
+        raise LogicgenError(
+            f"{name}: no problem is in {list(values)}: the numbers are from {column.least:g}{to}"
+        )
+    if column.whole and math.ceil(low) > math.floor(high):
+        raise LogicgenError(f"{name}: no whole number is in {list(values)}: widen the range")
+    if column.needs_witness and unsatisfiable > 0:
+        raise LogicgenError(
+            f"{name}: unsatisfiable problems have no {name}: leave out the key unsatisfiable"
+        )
+    return band
+
+
+def column_of(task: Task, name: str) -> DifficultyColumn:
+    """Return a column of difficulty. Raises LogicgenError if the task does not have the column."""
+    if name not in task.difficulties:
+        known = f"it has {', '.join(task.difficulties)}" if task.difficulties else "it has none"
+        raise LogicgenError(f"{shown(name)} is no column of difficulty of {task.name}: {known}")
+    return task.difficulties[name]
+
+
+def difficulty_columns(task: Task) -> dict[str, str]:
+    """Return the columns of difficulty of a data set, by name, with their meanings."""
+    found = {name: column.meaning for name, column in task.difficulties.items()}
+    if task.rated:
+        found[CONTROLS] = (
+            f"The controls whose first answer is right ({' or '.join(task.rated)}), separated by"
+            " blanks."
+        )
+    return found
+
+
+class Meter:
+    """Measures the difficulty of the examples of a task, as far as they meet some conditions."""
+
+    def __init__(self, task: Task, conditions: Conditions) -> None:
+        self.task, self.conditions = task, conditions
+        names = (*task.rated, *conditions.beyond)
+        self._controls = {name: load_control(task, name) for name in names}
+
+    def measured(
+        self, problem: Any, answer: Any, text: str, band: Band | None = None
+    ) -> tuple[int | float | str | None, ...] | None:
+        """Return the values of `difficulty_columns`; None if the example fails a condition.
+
+        problem, answer: values of the task. The names of their symbols do not matter.
+        text: the problem as the data set contains it, in prefix notation.
+        band: a further condition.
+        """
+        task, found = self.task, dict[str, Value]()
+        for each in (*self.conditions.bands, *([] if band is None else [band])):
+            if each.column not in found:
+                found[each.column] = task.difficulty_of(each.column, problem, answer)
+            if found[each.column] not in each:
+                return None
+        examiner = _Examiner(task, text)
+        for name in self.conditions.beyond:
+            if examiner.is_right(self._controls[name].answers(text, 1)):
+                return None
+        rest = (name for name in task.difficulties if name not in found)
+        found |= {name: task.difficulty_of(name, problem, answer) for name in rest}
+        values: list[int | float | str | None] = [found[name] for name in task.difficulties]
+        if task.rated:
+            answers = ((name, self._controls[name].answers(text, 1)) for name in task.rated)
+            values.append(" ".join(name for name, given in answers if examiner.is_right(given)))
+        return tuple(values)
+
+
+class _Examiner:
+    """The verdicts on answers of controls to one problem."""
+
+    def __init__(self, task: Task, text: str) -> None:
+        self._task, self._text = task, text
+        self._known: dict[str, bool] = {}
+
+    @cached_property
+    def _problem(self) -> Any:
+        return self._task.decode_problem(self._text)
+
+    def is_right(self, answers: Sequence[str]) -> bool:
+        """Return whether the first answer is right; False if there is no answer."""
+        for answer in answers[:1]:
+            if answer not in self._known:
+                self._known[answer] = self._check(answer)
+            return self._known[answer]
+        return False
+
+    def _check(self, answer: str) -> bool:
+        try:
+            value = self._task.decode_answer(answer)
+        except FormatError:
+            return False
+        return self._task.check(self._problem, value).is_right
