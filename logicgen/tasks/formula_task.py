@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from random import Random
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -120,11 +120,12 @@ class FormulaTask(Task):
     distinct: ClassVar = "alpha"
     solver: ClassVar[str]
     logic: ClassVar[str]
-    other_source: ClassVar[type[Source]]  # the source in addition to random formulas
+    # The sources in addition to random formulas, by name
+    other_sources: ClassVar[Mapping[str, Callable[[tuple[int, int]], Source]]]
 
     def source(self, settings: FormulaSettings, symbols: tuple[int, int]) -> Source:
         if settings.source != "random":
-            return self.other_source(symbols)
+            return self.other_sources[settings.source](symbols)
         return FormulaSource(self.formulas, settings, symbols)
 
     @property

@@ -60,7 +60,7 @@ class Propositional(FormulaTask):
     solver: ClassVar = "pysat"
     hard_operators: ClassVar = ("^", "<->")  # no single operand decides their value
     logic: ClassVar = "propositional"
-    other_source: ClassVar = CNFSource
+    other_sources: ClassVar = {"cnf": CNFSource}
     controls: ClassVar = {
         "all-true": "logicgen.tasks.operator_controls:AllTrue",
         "meanings": "logicgen.tasks.operator_controls:Meanings",
