@@ -27,11 +27,11 @@ from logicgen.errors import LogicgenError
 _CORPUS = ("context", "beyond")
 _OF_REPLIES = (
     *("run", "data", "out", "split", "workers", "timeout", "mode", "mixed_prompts"),
-    *("engine", "address"),
+    *("engine", "address", "controls"),
 )
 # _OF_CIPHERS, _OF_TEXT: arguments of `probe` without and with --text.
 _PROBE = ("run", "data", "out", "device", "steps", "hidden", "layer", "last", "context", "seed")
-_OF_CIPHERS = (*_PROBE, "split", "window", "limit")
+_OF_CIPHERS = (*_PROBE, "split", "window", "matrices", "limit")
 _OF_TEXT = (*_PROBE, "text", "symbol", "temperature")
 _BOTH = ("run", "data", "out", "device", "split", "limit", "embedding_seeds")
 _RENAMED_REPLIES = ("run", "data", "out", "split", "mode", "mixed_prompts")
@@ -80,6 +80,11 @@ _OF_PROMPTS = ("run", "data", "split", "limit", "prompts")
     metavar="SEED",
     help="Replace the embeddings of symbols that never occur in training by random draws.",
 )
+@click.option(
+    "--controls/--no-controls",
+    default=True,
+    help="Whether the task's controls answer the same problems, as often as the model.",
+)
 @opt.WORKERS
 @click.option("--timeout", type=opt.POSITIVE, default=10.0, help="Seconds per answer.")
 @REPLIES
@@ -89,7 +94,7 @@ def evaluate(run: Path, data: Path, out: Path | None, **options: Any) -> None:
 
     REPLIES is a file with the answers of any other model: JSON lines with `completion` and `row` or
     `problem`, or a log of Inspect (`.eval`). RUN may also be `control:NAME`, a program that learns
-    nothing (for propositional: all-true, nearest, meanings).
+    nothing, such as `control:vote`. Each score contains the best control on the same problems.
 
     Writes predictions.parquet, summary.json, cells.csv, figures and report.html, a page with all
     answers. [low, high] is a 95% interval over problems.
@@ -113,7 +118,7 @@ def evaluate(run: Path, data: Path, out: Path | None, **options: Any) -> None:
         _print_perplexity(run, opened, out, **options)
         return
     if replies:
-        kept = {name: options[name] for name in ("split", "workers", "timeout")}
+        kept = {name: options[name] for name in ("split", "workers", "timeout", "controls")}
         kept |= {"mode": mode or "strict", "mixed_prompts": mixed}
         folder, summary = library.judge_replies(run, opened, out, bars=stage_bars, **kept)
         split, asked = summary["split"], summary["overall"]["examples"]
@@ -283,6 +288,10 @@ def collapse(run: Path, data: Path, out: Path | None, device: str) -> None:
 )
 @opt.integer_option("--context", least=2, help="Tokens of a row to read; all if not given.")
 @opt.integer_option("--window", 100, help="Characters in a window; its occurrences vote together.")
+@opt.numbers_option(
+    "--matrices",
+    help="Also draw the guesses in the window after each of these numbers of tokens.",
+)
 @opt.integer_option("--limit", 1000, help="Greatest number of rows to decipher.")
 @click.option("--text", type=opt.PATH, help="Decipher this file instead, whose key is unknown.")
 @click.option("--symbol", help="For --text: print the guesses at each occurrence of this symbol.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
 from os.path import exists
@@ -13,7 +14,7 @@ import click
 from click.core import ParameterSource
 
 from logicgen.data.store import is_url
-from logicgen.errors import LogicgenError
+from logicgen.errors import LogicgenError, shown
 
 Option: TypeAlias = Callable[[Any], Any]
 
@@ -103,6 +104,19 @@ def integer_option(
     if default is not None:
         settings |= {"default": default, "show_default": True}
     return click.option(name, type=click.IntRange(min=least), **settings)
+
+
+def numbers_option(name: str, **settings: Any) -> Option:
+    """Return an option that takes whole numbers, separated by commas."""
+
+    def read(context: click.Context, parameter: click.Parameter, text: str) -> list[int] | None:
+        if text is not None and not re.fullmatch(r"\d{1,9}(,\d{1,9})*", text, re.ASCII):
+            raise LogicgenError(
+                f"{name}: {shown(text)}: give whole numbers separated by commas, such as 0,50,100"
+            )
+        return None if text is None else [int(number) for number in text.split(",")]
+
+    return click.option(name, metavar="N,N,...", callback=read, **settings)
 
 
 def out_option(text: str = "Folder.", *, required: bool = False) -> Option:

@@ -122,7 +122,8 @@ def probe(
     Return lines of text with the results, and the path of a figure.
 
     probe: settings of the probe (`ProbeSettings`).
-    settings: `context`, `window`, `limit` and `device`, as in `logicgen measure probe`.
+    settings: `context`, `window`, `matrices`, `limit` and `device`, as in `logicgen measure
+        probe`.
     """
     from logicgen.data.opening import as_corpus
 

@@ -134,6 +134,7 @@ def judge_replies(
     *,
     split: str | None = None,
     mixed_prompts: bool = False,
+    controls: bool = True,
     bars: Bars = no_bars,
     **settings: Any,
 ) -> tuple[Path, dict[str, Any]]:
@@ -141,6 +142,7 @@ def judge_replies(
 
     out: folder for the scores. If not given, a folder next to the file, with the name of the file.
     split: the split of the problems. If not given, the split that the file names, else `grid`.
+    controls: whether the controls of the task answer the same problems.
     settings: settings of `logicgen.measures.replies.judge_replies`.
 
     Raises LogicgenError if the replies belong to other data, or if the folder holds other files.
@@ -151,6 +153,7 @@ def judge_replies(
     entries, dataset = read_replies(path), as_dataset(data)
     with extras_named():
         from logicgen.measures import replies
+        from logicgen.measures.best_control import usual_controls
         from logicgen.measures.evaluation import write_evaluation
     split = split or replies.said_split(entries) or "grid"
     given = replies.replies_to(dataset, split, entries, str(path), mixed=mixed_prompts)
@@ -158,6 +161,7 @@ def judge_replies(
     prepare_folder(folder)
     with bars("replies") as progress:
         settings["progress"] = partial(progress, "judging")
+        settings["controls"] = usual_controls(dataset.task) if controls else ()
         table = replies.judge_replies(dataset, split, given, path.stem, **settings)
         workers = settings.get("workers", 1)
         return folder, write_evaluation(table, folder, workers=workers, progress=progress)
@@ -222,6 +226,7 @@ def score_answers(
     votes: int | None = None,
     shots: int | None = None,
     reset_rows: int | None = None,
+    controls: bool = True,
     timeout: float = 10.0,
     bars: Bars = no_bars,
     say: Say = silent,
@@ -235,6 +240,7 @@ def score_answers(
     verified: as in `evaluate`.
     votes, shots: for a language model, numbers of drawn answers and of solved examples.
     reset_rows: a seed, to redraw the embeddings of symbols that never occur in training.
+    controls: whether the controls of the task answer the same problems.
     timeout, settings: seconds for each answer, and settings as in `predict_and_verify`.
     Raises LogicgenError if the model does not fit the data, or if the folder holds other files.
     """
@@ -242,6 +248,7 @@ def score_answers(
 
     with extras_named():
         from logicgen.measures import predictions
+        from logicgen.measures.best_control import usual_controls
         from logicgen.measures.control_answers import scores_folder
         from logicgen.measures.evaluation import write_evaluation
         from logicgen.measures.verified import VerifiedSearch
@@ -251,6 +258,7 @@ def score_answers(
     sampling, workers = Sampling(**random or {}), settings.get("workers", 1)
     settings |= {"decoding": sampling if sample else BeamSearch(**search), "seconds": timeout}
     settings["verified"] = None if verified is None else VerifiedSearch(verified, sampling)
+    settings["controls"] = usual_controls(dataset.task) if controls else ()
     model, about, scores = _answerer(run, dataset, split, device, votes, shots, reset_rows, say)
     predictions.check_fits(model, dataset, about, settings.get("ensemble", 1))
     folder = out or scores_folder(run, scores)

@@ -153,14 +153,11 @@ def predicted(
 
     The function also writes the table into `folder`.
     """
-    from logicgen.nn.samples import Sampling
-
     answerer = subject.model.answerer(data, subject.name, shots=settings.shots)
     about = About.of(answerer.region, subject.name, data, settings.split)
     about = replace(about, precision=subject.model.precision)
     options = settings.model_dump(include={"limit", "embedding_seeds"}) | _decoding(settings)
-    verified = settings.verified
-    options["verified"] = verified and VerifiedSearch(verified, Sampling(settings.temperature))
+    options["verified"] = _verified(settings)
     table = predict_and_verify(answerer, data, about, **options)
     prepare_folder(folder)
     write_predictions(table, folder)
@@ -178,9 +175,18 @@ def controls(settings: Any, data: Dataset, subject: Subject) -> Json:
         control = ControlAnswerer(data, f"{PREFIX}{name}", shots)
         about = About.of(control.region, f"{PREFIX}{name}", data, settings.split)
         options = settings.model_dump(include={"limit", "embedding_seeds"})
+        options["verified"] = _verified(settings)
         table = predict_and_verify(control, data, about, grammar=False, **options)
         found[name] = Scores.of(table, about).score().flat()
     return found
+
+
+def _verified(settings: Any) -> VerifiedSearch | None:
+    """Return the settings of verified decoding; None if the settings do not request it."""
+    from logicgen.nn.samples import Sampling
+
+    draws = settings.verified
+    return None if draws is None else VerifiedSearch(draws, Sampling(settings.temperature))
 
 
 def _decoding(settings: Any) -> dict[str, Any]:
@@ -226,13 +232,17 @@ def _columns(point: Findings, several: bool) -> dict[str, str]:
         best = _best_control(point)
         share = percent(_pooled(_control_scores(point, best)))
         columns[f"{name}, best control"] = f"{best}: {share}"
+        if "verified_accuracy" in _control_scores(point, best)[0]:
+            best = _best_control(point, "verified_accuracy")
+            share = percent(_pooled(_control_scores(point, best), "verified_accuracy"))
+            columns[f"{name}, verified, best control"] = f"{best}: {share}"
     return columns
 
 
-def _best_control(point: Findings) -> str:
-    """Return the name of the control with the most right answers."""
+def _best_control(point: Findings, what: str = "accuracy") -> str:
+    """Return the name of the control with the most right answers. what: the share to compare."""
     names: list[str] = list(point.found[0]["controls"])
-    return max(names, key=lambda name: _pooled(_control_scores(point, name))["accuracy"])
+    return max(names, key=lambda name: _pooled(_control_scores(point, name), what)["accuracy"])
 
 
 def _control_scores(point: Findings, control: str) -> list[Json]:

@@ -8,6 +8,7 @@ examples.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from math import ceil, sqrt
 from statistics import median
@@ -85,16 +86,53 @@ def draw_heatmaps(runs: list[tuple[str, Cells, About]], title: str) -> Figure:
     return _draw(maps, _accuracy(), title)
 
 
-def draw_verified(cells: Cells, about: About, title: str) -> Figure:
-    """Draw the accuracy of predictions and of verified answers as two maps on one scale."""
-    plain = {place: score.accuracy[0] for place, score in cells.items()}
-    verified = {
-        place: score.verified_accuracy[0]
-        for place, score in cells.items()
-        if score.verified_accuracy is not None
+def draw_evaluation(cells: Cells, about: About, title: str) -> Figure:
+    """Draw the accuracy of predictions, and of other answers that the scores contain.
+
+    The maps share one scale: predictions, verified answers, the control that is right most often in
+    all cells together, and predictions for problems on which no control is right.
+    """
+    best = _best_control(cells) or ""
+    values: dict[str, Callable[[Score], float | None]] = {
+        "plain" if best else about.model: plain_accuracy,
+        "verified": verified_accuracy,
+        f"control: {best}": lambda score: score.beside.shares[best] if score.beside else None,
+        "where no control is right (white: none)": hard_accuracy,
     }
-    maps = [Panel("plain", plain, cells, about), Panel("verified", verified, cells, about)]
+    maps = []
+    for label, value in values.items():
+        shown = {place: value(score) for place, score in cells.items()}
+        known = {place: share for place, share in shown.items() if share is not None}
+        if known:
+            maps.append(Panel(label, known, cells, about))
     return _draw(maps, _accuracy(), title)
+
+
+def plain_accuracy(score: Score) -> float | None:
+    """Return the share of right predictions."""
+    return score.accuracy[0]
+
+
+def verified_accuracy(score: Score) -> float | None:
+    """Return the share of right verified answers; None if there are no verified answers."""
+    return None if score.verified_accuracy is None else score.verified_accuracy[0]
+
+
+def hard_accuracy(score: Score) -> float | None:
+    """Return the share of right predictions for problems on which no control is right.
+
+    Returns None without such problems.
+    """
+    return None if score.beside is None else score.beside.hard_accuracy
+
+
+def _best_control(cells: Cells) -> str | None:
+    """Return the control that is right most often in all cells together; None without controls."""
+    right: Counter[str] = Counter()
+    for score in cells.values():
+        for name, share in (score.beside.shares if score.beside else {}).items():
+            right[name] += round(share * score.examples)
+    return max(right, key=lambda name: right[name]) if right else None
 
 
 def _accuracy() -> ColourBar:

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 from logicgen.data.dataset import Dataset
 from logicgen.data.solved import SolvedProblems
 from logicgen.errors import LogicgenError
-from logicgen.tasks.controls import PREFIX, load_control
+from logicgen.tasks.controls import PREFIX, Control, load_control
 
 if TYPE_CHECKING:
     from logicgen.model.model import Answer, Request
     from logicgen.model.sequences import TrainingRegion
+
+# The number of training problems by which controls choose their settings.
+FITTED = 1_000
 
 FOLDER = Path("runs") / "controls"
 """The folder for the scores of controls. Each control has a folder in it."""
@@ -31,6 +34,19 @@ def scores_folder(run: str | Path, scores: str) -> Path:
     return checkpoint.scores_folder(run, scores)
 
 
+def prepared(data: Dataset, name: str) -> Control:
+    """Return a control of the task, with settings chosen by problems of the training split.
+
+    Raises LogicgenError if the task has no control of this name.
+    """
+    control = load_control(data.task, name)
+    if data.splits.get("train"):
+        table = data.table("train").slice(0, FITTED)
+        pairs = zip(table["problem"].to_pylist(), table["answer"].to_pylist(), strict=True)
+        control.fit(list(pairs))
+    return control
+
+
 class ControlAnswerer:
     """A control that answers the problems of a data set (a `model.Answerer`).
 
@@ -46,7 +62,7 @@ class ControlAnswerer:
 
     def __init__(self, data: Dataset, called: str, shots: int = 0) -> None:
         self.task_name, self.vocabulary, self.shots = data.task.name, data.vocabulary, shots
-        self._control = load_control(data.task, called.removeprefix(PREFIX))
+        self._control = prepared(data, called.removeprefix(PREFIX))
         self._solved = SolvedProblems(data, shots)
         self._region = data.recipe.region
         self.alphabet = self._region.symbols[1]

@@ -25,11 +25,14 @@ from logicgen.data.shards import check_numbers, fault, read_table
 from logicgen.errors import LogicgenError
 from logicgen.files import write_atomically
 from logicgen.measures.answers_figures import (
-    draw_heatmaps,
+    draw_evaluation,
     draw_lengths,
     draw_symbols,
-    draw_verified,
+    hard_accuracy,
+    plain_accuracy,
+    verified_accuracy,
 )
+from logicgen.measures.best_control import PLAIN, comparison_lines
 from logicgen.measures.predictions import SCHEMA, About
 from logicgen.measures.scores import VERDICTS, Score, Scores
 from logicgen.report.document import Document, FactTable, write_document
@@ -60,7 +63,10 @@ from logicgen.tasks import Task, load_task
 PREDICTIONS, SUMMARY, CELLS = "predictions.parquet", "summary.json", "cells.csv"
 
 # Columns that a table of predictions may lack, and the most bytes of a table in memory.
-OPTIONAL = ("edit_distance", "right_tokens", "verified_prediction", "verified_verdict", "draws")
+OPTIONAL = (
+    *("edit_distance", "right_tokens", "verified_prediction", "verified_verdict", "draws"),
+    *("controls", "verified_controls"),
+)
 MOST_BYTES = 1 << 32
 
 PARTS = {
@@ -138,10 +144,8 @@ def write_figures(folder: Path) -> dict[str, Any]:
     overall = summary["overall"]
     title = f"{_title(scores)}: {percent(overall)} right"
     if "verified_accuracy" in overall:
-        both = f"{title}, {percent(overall, 'verified_accuracy')} verified"
-        save(draw_verified(cells, about, both), folder, "heatmap")
-    else:
-        save(draw_heatmaps([(about.model, cells, about)], title), folder, "heatmap")
+        title += f", {percent(overall, 'verified_accuracy')} verified"
+    save(draw_evaluation(cells, about, title), folder, "heatmap")
     by_symbols = draw_symbols([(about.model, scores)], f"{about.data} ({about.split})")
     save(by_symbols, folder, "symbols")
     save(draw_lengths(scores, title), folder, "lengths")
@@ -163,8 +167,18 @@ def score_lines(summary: dict[str, Any]) -> list[str]:
         if "verified_accuracy" in score:
             line += f"; verified {percent(score, 'verified_accuracy')}"
             line += f" in {score['draws']:.1f} draws on average"
+        line += _beside(score)
         lines.append(line)
-    return lines
+    return lines + comparison_lines(summary["overall"])
+
+
+def _beside(score: Mapping[str, Any]) -> str:
+    """Return the best control beside each figure of a score as text; empty without controls."""
+    found = ""
+    for before, called in (("", "best control"), ("verified_", "verified")):
+        if f"{before}best_control" in score:
+            found += f"{',' if before else ';'} {called}: {_control(score, before)}"
+    return found
 
 
 def write_evaluation_page(
@@ -214,7 +228,11 @@ def evaluation_document(
         label = "verdict of the verified answer"
         columns.append(column("verified_verdict", label, "choice", facet=True))
         answers.append(VERIFIED)
-        maps.append(share_map("right verified answers", cells, about, verified=True))
+        maps.append(share_map("right verified answers", cells, about, verified_accuracy))
+    if listed.get(PLAIN, [None])[:1] != [None]:
+        rows[PLAIN] = [names or "no control" for names in listed[PLAIN]]
+        columns.append(column(PLAIN, "controls that are right", "choice", facet=True))
+        maps.append(share_map("right where no control is right", cells, about, hard_accuracy))
     return Document(
         title=_title(scores),
         lead=_lead(scores),
@@ -322,25 +340,28 @@ def are_right(table: pa.Table) -> np.ndarray:
 
 
 def share_map(
-    title: str, cells: dict[tuple[int, int], Score], about: About, *, verified: bool = False
+    title: str,
+    cells: dict[tuple[int, int], Score],
+    about: About,
+    value: Callable[[Score], float | None] = plain_accuracy,
 ) -> dict[str, Any]:
     """Return the heat map of right answers for the page's scripts.
 
-    verified: whether to show the verified answers instead of the predictions.
+    value: the share that the map shows.
     """
     rows: list[list[Any]] = []
     for (symbols, length), score in sorted(cells.items()):
-        value = score.verified_accuracy if verified else score.accuracy
+        share = value(score)
         there = sum(score.counts.values())
         says = f"{score.examples:,} example{'' if score.examples == 1 else 's'}"
         says += f", {there:,} answers" if there != score.examples else ""
-        if not verified:
+        if value is plain_accuracy:
             low, high = (100 * bound for bound in score.interval)
             counts = ", ".join(f"{name} {count:,}" for name, count in score.counts.items() if count)
             says = f"{100 * score.accuracy[0]:.1f}% [{low:.1f}, {high:.1f}]\n{says}: {counts}"
-        elif value is not None:
-            says = f"{100 * value[0]:.1f}%\n{says}"
-        rows.append([symbols, length, None if value is None else value[0], says])
+        elif share is not None:
+            says = f"{100 * share:.1f}%\n{says}"
+        rows.append([symbols, length, share, says])
     missing = [place for place in about.split_cells() if place not in cells]
     rows = sorted(
         [*rows, *([*place, None, "no replies"] for place in missing)], key=itemgetter(0, 1)
@@ -354,13 +375,24 @@ def _scores(scores: Scores) -> FactTable:
     parts = {"overall": scores.score(), **scores.by_part()}
     flats = {name: score.flat() for name, score in parts.items()}
     verified = "verified_accuracy" in flats["overall"]
-    heads = ["", "examples", "right", *VERDICTS]
+    control = "best_control" in flats["overall"]
+    heads = ["", "examples", "right", *(["best control"] if control else []), *VERDICTS]
     heads += ["verified answer right"] if verified else []
+    heads += ["best control, verified"] if verified and control else []
     for name, flat in flats.items():
         row = [PARTS.get(name, name), f"{flat['examples']:,}", percent(flat)]
+        row += [_control(flat)] if control else []
         row += [f"{flat[verdict]:,}" for verdict in VERDICTS]
-        rows.append(row + ([percent(flat, "verified_accuracy")] if verified else []))
-    return FactTable("Scores", heads, rows)
+        row += [percent(flat, "verified_accuracy")] if verified else []
+        rows.append(row + ([_control(flat, "verified_")] if verified and control else []))
+    notes = comparison_lines(flats["overall"])
+    return FactTable("Scores", heads, rows, " ".join(f"{line}." for line in notes))
+
+
+def _control(score: Mapping[str, Any], before: str = "") -> str:
+    """Return the best control of a score with its share of right answers, as text."""
+    name, share = (score[f"{before}best_control{end}"] for end in ("", "_accuracy"))
+    return f"{name} {100 * share:.1f}%"
 
 
 def _facts(about: About, scores: Scores) -> FactTable:

@@ -31,8 +31,8 @@ Ids below the number `staying` are those of `<end>` and, in texts, `<other>`. No
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,7 @@ from torch import Tensor
 from logicgen.automata import Automaton, read_automaton
 from logicgen.automata.lexinvariant import MOST_SYMBOLS, symbol_posterior
 from logicgen.data.corpus import Ciphers, Corpus
-from logicgen.errors import LogicgenError
+from logicgen.errors import LogicgenError, shown
 from logicgen.files import prepare_folder
 from logicgen.measures.probe import Probes, ProbeSettings, check_fits, probes_of
 from logicgen.measures.statistics import share_by_row
@@ -183,6 +183,8 @@ class LayerKeys:
     # (V, V). Entry (i, j) is the mean probability of the guess j where the plain symbol is i, over
     # the last windows of all cipher texts. If symbol i does not occur there, the entry is 0.
     guesses: np.ndarray
+    # By number of tokens read before: a matrix as `guesses`, over the window after these tokens.
+    matrices: dict[int, np.ndarray] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -273,6 +275,7 @@ def find_keys(
     split: str = "test",
     context: int | None = None,
     window: int = 100,
+    matrices: Sequence[int] | None = None,
     limit: int = 1000,
     device: str = "auto",
     progress: Callable[[str, int, int], None] = lambda what, done, total: None,
@@ -280,6 +283,7 @@ def find_keys(
     """Return the keys that probes of the model in the folder `run` find.
 
     called: the model's name.
+    matrices: numbers of tokens; for each, measure the guesses in the window after these tokens.
 
     The probes are trained if `folder` contains no probe. Raises LogicgenError if the model, the
     probe and the corpus do not fit together.
@@ -288,12 +292,14 @@ def find_keys(
     ciphers = Ciphers(corpus, split)
     check_fits(model, corpus, called, settings.layer)
     context = _checked_context(ciphers, context, window, settings.last)
+    check_matrices(matrices or (), window, context)
     prepare_folder(folder)  # before slow work, because this step may fail
     digest, counted = weights_digest(run), partial(progress, "steps of the probe")
     probes, card = probes_of(model, digest, called, corpus, folder, settings, context, counted)
     numbers = np.arange(min(limit, len(ciphers)))
+    counted = partial(progress, "rows read")
     layers = measure_keys(
-        model, probes, ciphers, numbers, context, window, partial(progress, "rows read")
+        model, probes, ciphers, numbers, context, window, matrices or (), progress=counted
     )
     tokens, plain = ciphers.rows(numbers, context)
     guessed = control_guesses(
@@ -330,6 +336,26 @@ def _checked_context(ciphers: Ciphers, context: int | None, window: int, last: i
     return context
 
 
+def check_matrices(matrices: Sequence[int], window: int, context: int) -> None:
+    """Check the places of matrices of guesses.
+
+    matrices: for each matrix, the number of tokens before its window.
+
+    Raises LogicgenError if the numbers do not increase, or if a row has no whole window there.
+    """
+    for before, after in zip((-1, *matrices), matrices, strict=False):
+        if after <= before:
+            raise LogicgenError(
+                f"matrices {shown([*matrices])}: give increasing numbers of at least 0, such as"
+                " 0,50,100"
+            )
+        if after + window > context:
+            raise LogicgenError(
+                f"matrices {shown(after)}: after these tokens a window of {window} ends beyond the"
+                f" {context} tokens of a row that are read; give at most {context - window}"
+            )
+
+
 def measure_keys(
     model: LanguageModel,
     probes: Probes,
@@ -337,18 +363,21 @@ def measure_keys(
     numbers: np.ndarray,
     context: int,
     window: int,
+    matrices: Sequence[int] = (),
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> dict[int, LayerKeys]:
     """Return the keys that the probe of each layer finds in some rows, by layer.
 
     numbers: indices of the rows.
     context: number of tokens of a row that are read, at least `window`.
+    matrices: numbers of tokens before the windows of `LayerKeys.matrices`.
     """
     tokens, plain = ciphers.rows(numbers, context)
     different, last = len(model.tokens), _last(context, window)
+    parts = [last, *(slice(after, after + window) for after in matrices)]
     predicted = {layer: np.empty_like(tokens) for layer in probes}
     examples: dict[int, ProbedRow] = {}
-    sums = {layer: np.zeros((different, different)) for layer in probes}
+    sums = {layer: np.zeros((len(parts), different, different)) for layer in probes}
     at_a_time = max(1, AT_A_TIME // context)
     for first in range(0, len(numbers), at_a_time):
         here = slice(first, first + at_a_time)
@@ -358,19 +387,20 @@ def measure_keys(
             with torch.no_grad():
                 scores: Tensor = probe(states[layer - 1])
             likely = scores.softmax(-1).cpu().numpy()
-            ends = likely[:, last].reshape(-1, different)
-            np.add.at(sums[layer], plain[here, last].ravel(), ends)
+            for total, part in zip(sums[layer], parts, strict=True):
+                np.add.at(total, plain[here, part].ravel(), likely[:, part].reshape(-1, different))
             predicted[layer][here] = scores.argmax(-1).cpu().numpy()
             if not first:
                 examples[layer] = ProbedRow(tokens[0], plain[0], ciphers.staying, likely[0])
         progress(min(first + at_a_time, len(numbers)), len(numbers))
-    met = np.bincount(plain[:, last].ravel(), minlength=different)[:, None]
-    met[: ciphers.staying] = 0
+    met = [np.bincount(plain[:, part].ravel(), minlength=different) for part in parts]
+    counts = np.where(np.arange(different) < ciphers.staying, 0, met)[..., None]
     found = {}
     for layer in probes:
         windows = windows_of(tokens, predicted[layer], plain, window, ciphers.staying)
-        guesses = np.where(met > 0, sums[layer] / np.maximum(met, 1), 0)
-        found[layer] = LayerKeys(windows, examples[layer], guesses)
+        guesses, *others = np.where(counts > 0, sums[layer] / np.maximum(counts, 1), 0)
+        asked = dict(zip(matrices, others, strict=True))
+        found[layer] = LayerKeys(windows, examples[layer], guesses, asked)
     if not all(each.windows for each in found.values()):
         raise LogicgenError("no row has a symbol that its key could change: give another corpus")
     return found

@@ -7,26 +7,35 @@ windows.csv     precision by window
 summary.json    the settings, and the precision in the last window
 five figures    precision by window, guesses by plain symbol, and three figures of one row
 report.html     one cipher text, with the guess of the probe at each position
+matrices.json   on request, guesses by plain symbol after some numbers of tokens, with a figure
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
-from matplotlib.font_manager import findfont, get_font
 from matplotlib.patches import Rectangle
 
 from logicgen.data.opening import as_corpus
-from logicgen.errors import LogicgenError
-from logicgen.measures.keys import Keys, KeyWindow, ProbedRow, find_keys
+from logicgen.errors import LogicgenError, at
+from logicgen.files import write_text
+from logicgen.measures.key_matrices import (
+    FONT,
+    draw_guesses,
+    draw_matrices,
+    draw_matrix,
+    draw_probabilities,
+    labels_of,
+    matrices_json,
+    readable,
+)
+from logicgen.measures.keys import Keys, KeyWindow, ProbedRow, check_matrices, find_keys
 from logicgen.measures.measure import (
     Findings,
     Json,
@@ -54,31 +63,10 @@ from logicgen.report.rows import REPORT
 from logicgen.report.tables import percent_interval, write_csv, write_json
 from logicgen.tokens import Tokens
 
-# Colors of probabilities, from white to the first color of lines.
-PROBABILITY = LinearSegmentedColormap.from_list("probability", ["white", LINES[0][0]])
-
-FONT = "DejaVu Sans Mono"  # comes with Matplotlib
-
 # The figure of a key also shows plain symbols that do not occur in the window, if their mean
 # probability at some cipher symbol is at least this value.
 WORTH_SHOWING = 0.1
 RIVALS = 3  # number of the most probable wrong plain symbols in the figure of occurrences
-MOST_GUESSED = 64  # most symbols in the figure of guesses
-
-
-def readable(text: str) -> str:
-    """Return a token as a label of a figure.
-
-    A blank is shown as ␣. Characters without a glyph are escaped.
-    """
-    if text == " ":
-        return "␣"
-    font = get_font(findfont(FONT))
-    shown = "".join(
-        each if each.isprintable() and font.get_char_index(ord(each)) else ascii(each)[1:-1]
-        for each in text
-    )
-    return shown.replace("$", r"\$")  # Matplotlib reads two $ as a formula
 
 
 def draw_precision(found: Keys, title: str) -> Figure:
@@ -136,9 +124,9 @@ def draw_key(
     matrix = np.stack([probabilities[here == each].mean(axis=0) for each in columns], axis=1)
     others = np.flatnonzero(matrix.max(axis=1) >= WORTH_SHOWING)
     rows = np.concatenate([true, np.setdiff1d(others, true)])
-    texts = _readable(tokens, columns), _readable(tokens, rows)
+    texts = labels_of(tokens, columns), labels_of(tokens, rows)
     says = f"mean probability in the last {width:,} characters"
-    figure, axes = _draw_matrix(matrix[rows], *texts, title, says)
+    figure, axes = draw_matrix(matrix[rows], *texts, title, says)
     axes.set(xlabel="cipher symbol", ylabel="plain symbol")
     frame: dict[str, Any] = {"fill": False, "edgecolor": LINES[1][0], "linewidth": 1.4}
     for place in range(len(columns)):
@@ -146,56 +134,6 @@ def draw_key(
         axes.add_patch(Rectangle((place - 0.5, place - 0.5), 1, 1, label=label, **frame))
     legend_below(figure, 1)
     return figure
-
-
-def draw_guesses(guesses: np.ndarray, tokens: Tokens, title: str) -> Figure | None:
-    """Draw the mean probability of each guess, for each true plain symbol.
-
-    guesses: the probabilities as in `LayerKeys.guesses`, with an entry for each true plain symbol
-        and each guess, (vocabulary, vocabulary).
-
-    Symbols are in the order of their ids; at most `MOST_GUESSED` are drawn. Returns None if no
-    symbol occurs.
-    """
-    met = np.flatnonzero(guesses.sum(axis=1) > 0)[:MOST_GUESSED]
-    if not len(met):
-        return None
-    texts, says = _readable(tokens, met), "mean probability in the last window"
-    figure, axes = _draw_matrix(guesses[np.ix_(met, met)], texts, texts, title, says)
-    axes.set(xlabel="guess", ylabel="true plain symbol")
-    return figure
-
-
-def _readable(tokens: Tokens, ids: Iterable[int]) -> list[str]:
-    return [readable(tokens.texts[each]) for each in ids]
-
-
-def _draw_matrix(
-    matrix: np.ndarray, columns: list[str], rows: list[str], title: str, says: str
-) -> tuple[Figure, Axes]:
-    """Draw a matrix of probabilities as squares.
-
-    columns, rows: labels of the columns and rows.
-    says: label of the color bar.
-    """
-    size = 0.24
-    figure, axes = new_axes(max(2.4 + size * len(columns), 5), 1.5 + size * len(rows), title)
-    _draw_probabilities(figure, axes, matrix, says, 0.6)
-    axes.xaxis.set_ticks(range(len(columns)), columns)
-    axes.yaxis.set_ticks(range(len(rows)), rows)
-    if max(map(len, columns)) > 3:
-        axes.xaxis.set_tick_params(rotation=90)
-    axes.tick_params(length=0, labelsize=8, labelfontfamily=FONT)
-    return figure, axes
-
-
-def _draw_probabilities(
-    figure: Figure, axes: Axes, values: np.ndarray, says: str, shrink: float, **how: Any
-) -> None:
-    picture = axes.imshow(values, cmap=PROBABILITY, vmin=0, vmax=1, **how)
-    bar = figure.colorbar(picture, ax=axes, shrink=shrink)
-    bar.set_label(says)
-    shares(bar.ax.yaxis)
 
 
 def draw_key_so_far(row: ProbedRow, meant: np.ndarray, tokens: Tokens, title: str) -> Figure:
@@ -216,8 +154,8 @@ def draw_key_so_far(row: ProbedRow, meant: np.ndarray, tokens: Tokens, title: st
     figure, axes = new_axes(7.5, 1.5 + 0.2 * len(symbols), title)
     says = "probability of the truth\nat the latest occurrence"
     how = {"aspect": "auto", "interpolation": "nearest"}
-    _draw_probabilities(figure, axes, carpet, says, 0.8, **how)
-    axes.yaxis.set_ticks(range(len(symbols)), _readable(tokens, meant[symbols]))
+    draw_probabilities(figure, axes, carpet, says, 0.8, **how)
+    axes.yaxis.set_ticks(range(len(symbols)), labels_of(tokens, meant[symbols]))
     axes.tick_params(axis="y", length=0, labelsize=8, labelfontfamily=FONT)
     axes.set(xlabel="position", ylabel="plain symbol")
     return figure
@@ -334,7 +272,7 @@ def _windows(title: str, windows: list[KeyWindow]) -> FactTable:
     return FactTable(title, heads, rows)
 
 
-WINDOWS, SUMMARY, PRECISION = "windows.csv", "summary.json", "precision"
+WINDOWS, SUMMARY, PRECISION, MATRICES = "windows.csv", "summary.json", "precision", "matrices"
 
 
 def write_keys(found: Keys, tokens: Tokens, folder: Path) -> None:
@@ -355,6 +293,10 @@ def write_keys(found: Keys, tokens: Tokens, folder: Path) -> None:
     every, one = f"{title}, {about['rows']:,} rows", f"{title}, one row"
     row, guesses = best.example, draw_guesses(best.guesses, tokens, every)
     figures = {PRECISION: draw_precision(found, every), "guesses": guesses}
+    if best.matrices:
+        numbers = matrices_json(found, tokens)
+        write_text(folder / f"{MATRICES}.json", json.dumps(numbers) + "\n")
+        figures[MATRICES] = draw_matrices(numbers, every)
     if (meant := row.meant) is not None:
         figures["key"] = draw_key(row, meant, tokens, width, one)
         figures["key-so-far"] = draw_key_so_far(row, meant, tokens, one)
@@ -388,23 +330,29 @@ class KeyPrecision(Measure):
                 " data of the task cipher or automaton"
             )
         check_reads(settings.name, model, where)
+        if settings.matrices is not None:
+            context = settings.context or data.settings(where).length
+            with at(f"{where}: measure {settings.name}"):
+                check_matrices(settings.matrices, settings.window, context)
 
     def take(self, settings: Any, data: Any, subject: Subject) -> Json:
         """Train probes and measure how well they find keys.
 
         Returns the precision by window of the best probe and of the controls, and the precision of
-        each layer's probe in the last window.
+        each layer's probe in the last window. If `settings.matrices` is given, also returns the
+        matrices of the best probe.
         """
         corpus, folder = as_corpus(data), subject.run / settings.name
         probed = ProbeSettings(**settings.model_dump(include={"steps", "hidden", "layer", "last"}))
-        options = settings.model_dump(include={"split", "context", "window"})
+        options = settings.model_dump(include={"split", "context", "window", "matrices"})
         options |= {"limit": settings.limit or 1000, "device": subject.device}
         keys = find_keys(subject.run, subject.name, corpus, folder, probed, **options)
         write_keys(keys, corpus.tokens, folder)
         controls = {by: [asdict(each) for each in some] for by, some in keys.controls.items()}
         windows = [asdict(each) for each in keys.best.windows]
         layer, layers = keys.about["layer"], _last_windows(keys)
-        return {"windows": windows, "controls": controls, "layer": layer, "layers": layers}
+        found = {"windows": windows, "controls": controls, "layer": layer, "layers": layers}
+        return found | ({MATRICES: matrices_json(keys, corpus.tokens)} if settings.matrices else {})
 
     def headline(self, found: Json) -> tuple[float, bool]:
         """Return the precision in the last window. Higher is better."""
@@ -435,13 +383,22 @@ class KeyPrecision(Measure):
         ]
 
     def pictures(self, study: str, measured: list[list[Findings]]) -> list[Picture]:
-        """Return a figure of precision by window for each measure of the study."""
+        """Return the figures of each measure: precision by window, and matrices.
+
+        Matrices are of the first training seed.
+        """
         pictures = []
         for points in measured:
             name, windows = points[0].measure, [point.found[0]["windows"] for point in points]
             precisions = dict(zip(labels(points), windows, strict=True))
             figure = draw_windows(precisions, f"{study}: {name}")
             pictures.append((name, f"{name}: key precision by window", figure))
+            for point in points:
+                if MATRICES in point.found[0]:
+                    title = f"{study}: {name}, {point.label}"
+                    drawn = draw_matrices(point.found[0][MATRICES], title)
+                    if drawn is not None:
+                        pictures.append((f"{name}-{MATRICES}-{point.point}", title, drawn))
         return pictures
 
 

@@ -16,6 +16,7 @@ from pydantic import TypeAdapter
 
 from logicgen.data.dataset import Dataset, encode
 from logicgen.errors import LogicgenError
+from logicgen.measures.best_control import add_controls
 from logicgen.measures.verified import VerifiedSearch, draw_until_accepted
 from logicgen.processes.engines import open_pool
 from logicgen.tasks import Task
@@ -49,6 +50,9 @@ SCHEMA = pa.schema(
         pa.field("verified_prediction", pa.string()),
         pa.field("verified_verdict", pa.string()),
         pa.field("draws", pa.int32()),
+        # Names of the controls that are right (`best_control.py`).
+        pa.field("controls", pa.string()),
+        pa.field("verified_controls", pa.string()),
     ]
 )
 
@@ -89,6 +93,7 @@ class About:
     split_rows: int | None = None  # number of rows of the split, if only some were answered
     split_symbols: tuple[int, int] | None = None  # fewest and most symbols in the split
     split_lengths: tuple[int, int] | None = None  # shortest length of first and last cell
+    controls: tuple[str, ...] = ()  # names of the controls that answered the same problems
 
     def with_split(self, table: pa.Table) -> About:
         """Return the description with the size and the cells of a split.
@@ -160,6 +165,7 @@ def predict_and_verify(
     decoding: Decoding | None = None,
     ensemble: int = 1,
     verified: VerifiedSearch | None = None,
+    controls: Sequence[str] = (),
     progress: Progress = lambda what, done, total: None,
 ) -> pa.Table:
     """Return a table of predictions and verdicts, a row per example and embedding seed.
@@ -171,6 +177,7 @@ def predict_and_verify(
         decoding: greedy by default. Samples differ between embedding seeds.
         ensemble: number of draws of the embedding whose predictions are averaged.
         verified: settings of verified decoding, for predictions that are not accepted.
+        controls: names of controls that answer the same problems, as often as the model.
 
     Raises the errors of `check_fits`.
     """
@@ -195,7 +202,12 @@ def predict_and_verify(
             row["verdict"] = verdict
         if verified is not None:
             _draw_again(rows, predictor, verifier, verified, partial(progress, "drawing again"))
-    return described(rows, SCHEMA, replace(about, decoding={**asdict(decoding), **how}))
+        if controls:
+            draws = None if verified is None else verified.draws
+            counted = partial(progress, "controls")
+            add_controls(rows, data, controls, draws, verifier.judge, counted)
+    about = replace(about, decoding={**asdict(decoding), **how}, controls=tuple(controls))
+    return described(rows, SCHEMA, about)
 
 
 def _asked(model: Answerer, verified: VerifiedSearch | None) -> dict[str, Any]:
@@ -435,6 +447,10 @@ class Verifier:
             if done % 256 == 0 or done == len(new):
                 progress(done, len(new))
         return [self._known[item] for item in items]
+
+    def judge(self, rows: Sequence[dict[str, Any]], answers: list[str]) -> list[str]:
+        """Return the verdict on an answer to the problem of each row."""
+        return self.verdicts(_items(rows, answers))
 
 
 def alphabets(model: Answerer, data: Dataset, symbols: np.ndarray) -> np.ndarray:

@@ -19,10 +19,12 @@ import pyarrow as pa
 
 from logicgen.data.dataset import Dataset
 from logicgen.errors import FormatError, LogicgenError, shown
+from logicgen.measures.best_control import add_controls
 from logicgen.measures.predictions import (
     SCHEMA,
     About,
     Counted,
+    Verifier,
     compared,
     described,
 )
@@ -199,11 +201,18 @@ def judgements(
 
 
 def judge_replies(
-    data: Dataset, split: str, replies: Sequence[Reply], called: str, **settings: Any
+    data: Dataset,
+    split: str,
+    replies: Sequence[Reply],
+    called: str,
+    *,
+    controls: Sequence[str] = (),
+    **settings: Any,
 ) -> pa.Table:
     """Judge replies and return a table of them, in the format of `predict_and_verify`.
 
     called: the name of the model.
+    controls: names of controls that answer the same problems.
     settings: arguments of `judgements`.
 
     The n-th reply to a problem is stored as the answer with the n-th embedding seed. If no answer
@@ -236,7 +245,11 @@ def judge_replies(
     if len(counts) < len(table):
         about = about.with_split(table)
     how = {"mode": settings.get("mode", "strict"), "replies": each}
-    return described(rows, SCHEMA, replace(about, decoding=how))
+    if controls:
+        workers, seconds = settings.get("workers", 1), settings.get("timeout", 10.0)
+        with Verifier(data.task, data.recipe.verifier, workers, seconds) as verifier:
+            add_controls(rows, data, controls, None, verifier.judge)
+    return described(rows, SCHEMA, replace(about, decoding=how, controls=tuple(controls)))
 
 
 def check_even(counts: Counter[str]) -> int:

@@ -29,6 +29,25 @@ def wilson_interval(share: float, examples: float) -> tuple[float, float]:
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
+def mcnemar(first_only: int, second_only: int) -> float:
+    """Return the two-sided p-value of McNemar's exact test for two programs on the same problems.
+
+    first_only: number of problems on which only the first program is right.
+    second_only: number of problems on which only the second program is right.
+
+    The p-value is the probability of a split at least as uneven if both programs were equally
+    likely to win each of these problems.
+    Source: McNemar, Psychometrika 12 (1947).
+    """
+    count, fewer = first_only + second_only, min(first_only, second_only)
+    logs = [
+        math.lgamma(count + 1) - math.lgamma(k + 1) - math.lgamma(count - k + 1)
+        for k in range(fewer + 1)
+    ]
+    tail = math.fsum(math.exp(each - count * math.log(2)) for each in logs)
+    return min(1.0, 2 * tail)
+
+
 def deviation(values: Sequence[float] | np.ndarray) -> float:
     """Return the sample standard deviation (divisor n - 1), or 0 for a single value."""
     return float(np.std(values, ddof=1)) if len(values) > 1 else 0.0

@@ -127,6 +127,7 @@ class MeasureTable(DecodingKeys):
         keys: for strings of an automaton, whether to measure the symbols that a probe reads.
         by: whether to draw correct answers as a curve, over the number of symbols or the length.
         controls: names of controls (`tasks/controls.py`) that answer the same problems.
+        matrices: numbers of tokens after which the guesses of a probe are drawn as a matrix.
         measure: name of another measure to take, with its `settings`.
     """
 
@@ -149,6 +150,7 @@ class MeasureTable(DecodingKeys):
     layer: Count | None = None
     last: Count | None = None
     window: Count = 100
+    matrices: Annotated[list[int], Field(min_length=1)] | None = None
     measure: str | None = None
     settings: dict[str, Any] = Field(default={})
 
@@ -182,9 +184,13 @@ class MeasureTable(DecodingKeys):
                 )
         if self.keys and holds == "problems":
             raise LogicgenError(f"{where}: measure {self.name}: keys: problems have no keys")
-        if self.keys:
-            return "keys"
-        return {"problems": "answers", "sequences": "perplexity", "ciphers": "keys"}[holds]
+        kinds = {"problems": "answers", "sequences": "perplexity", "ciphers": "keys"}
+        kind = "keys" if self.keys else kinds[holds]
+        if self.matrices is not None and kind != "keys":
+            raise LogicgenError(
+                f"{where}: measure {self.name}: matrices: goes with keys, and this measures {kind}"
+            )
+        return kind
 
     def data_recipe(self, base: Any) -> tuple[Any, ...] | None:
         """Return the arguments of `plan.read_data`; None means the data of the training.

@@ -29,10 +29,15 @@ class Control(ABC):
     Attributes:
         name: its name after `control:`.
         about: what it does, in one line.
+        needs_shots: whether it only answers problems that come with solved problems.
     """
 
     name: ClassVar[str]
     about: ClassVar[str]
+    needs_shots: ClassVar[bool] = False
+
+    def fit(self, solved: Sequence[Shot]) -> None:  # noqa: B027  (most controls have no settings)
+        """Choose settings by problems of the training split. Most controls have no settings."""
 
     @abstractmethod
     def answers(self, problem: str, count: int, shots: Sequence[Shot] = ()) -> list[str]:

@@ -67,6 +67,11 @@ class Copying(StringTask):
     Settings: ClassVar = Settings
     symbols_meaning: ClassVar = "number of symbols the string was drawn from"
     edit_distance: ClassVar = True
+    controls: ClassVar = {
+        "constant": "logicgen.tasks.string_controls:Constant",
+        "copy": "logicgen.tasks.string_controls:Copy",
+        "random": "logicgen.tasks.string_controls:StringGuess",
+    }
     difficulty: ClassVar = Difficulty(length=(4, 8, 16, 32, 64), few=(2, 4), short=(2, 5))
     wording: ClassVar = Wording(
         "Copy a sequence of symbols.",

@@ -252,6 +252,11 @@ class Lookup(DeterminedTask):
     Settings: ClassVar = LookupSettings
     Source: ClassVar = LookupSource
     Problem: ClassVar = LookupProblem
+    controls: ClassVar = {
+        "counter": "logicgen.tasks.string_controls:KeyCounter",
+        "frequent": "logicgen.tasks.string_controls:FrequentValue",
+        "random": "logicgen.tasks.string_controls:ValueGuess",
+    }
     difficulty: ClassVar = Difficulty(length=(8, 14, 20, 32, 44), few=(3, 5), short=(5, 12))
     wording: ClassVar = Wording(
         "Look up the values of keys.",

@@ -62,6 +62,13 @@ class LTL(FormulaTask):
     logic: ClassVar = "ltl"
     refutation: ClassVar = NO_ANSWER
     other_sources: ClassVar = {"patterns": PatternSource, "obligations": ObligationSource}
+    controls: ClassVar = {
+        "constant": "logicgen.tasks.ltl_controls:ConstantTrace",
+        "random": "logicgen.tasks.ltl_controls:RandomTraces",
+        "rule": "logicgen.tasks.ltl_controls:Rule",
+        "vote": "logicgen.tasks.ltl_controls:TraceVote",
+        "walk": "logicgen.tasks.ltl_controls:LassoWalk",
+    }
     difficulty: ClassVar = Difficulty(length=(5, 10, 20, 30, 40), few=(1, 2), short=(2, 7))
     wording: ClassVar = Wording(
         "Find a trace that satisfies a formula of linear temporal logic (LTL).",

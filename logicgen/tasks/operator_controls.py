@@ -43,6 +43,7 @@ class Meanings(Control):
 
     name = "meanings"
     about = "the exact posterior over the meanings of operators and truth values"
+    needs_shots = True
 
     def answers(self, problem: str, count: int, shots: Sequence[Shot] = ()) -> list[str]:
         asked = tuple(problem.split())
@@ -66,6 +67,7 @@ class Nearest(Control):
 
     name = "nearest"
     about = "the answer of the most similar solved problem, with its symbols renamed"
+    needs_shots = True
 
     def answers(self, problem: str, count: int, shots: Sequence[Shot] = ()) -> list[str]:
         from rapidfuzz.distance import Levenshtein

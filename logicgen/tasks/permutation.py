@@ -285,6 +285,10 @@ class Permutation(DeterminedTask):
     Source: ClassVar = PermutationSource
     Problem: ClassVar = PermutationProblem
     edit_distance: ClassVar = True
+    controls: ClassVar = {
+        "counter": "logicgen.tasks.string_controls:SymbolCounter",
+        "guess": "logicgen.tasks.string_controls:OrderGuess",
+    }
     difficulty: ClassVar = Difficulty(length=(12, 20, 28, 36, 44), few=(3, 6), short=(12, 20))
     wording: ClassVar = Wording(
         "Apply a permutation of positions that examples show.",

@@ -63,8 +63,13 @@ class Propositional(FormulaTask):
     other_sources: ClassVar = {"cnf": CNFSource}
     controls: ClassVar = {
         "all-true": "logicgen.tasks.operator_controls:AllTrue",
+        "constant": "logicgen.tasks.propositional_controls:ConstantAssignment",
+        "greedy": "logicgen.tasks.propositional_controls:Greedy",
         "meanings": "logicgen.tasks.operator_controls:Meanings",
         "nearest": "logicgen.tasks.operator_controls:Nearest",
+        "random": "logicgen.tasks.propositional_controls:RandomAssignments",
+        "vote": "logicgen.tasks.propositional_controls:AssignmentVote",
+        "walk": "logicgen.tasks.propositional_controls:AssignmentWalk",
     }
     difficulty: ClassVar = Difficulty(length=(5, 10, 20, 30, 40), few=(1, 3), short=(2, 9))
     wording: ClassVar = Wording(

@@ -16,7 +16,7 @@ from logicgen.data.corpus import Ciphers, Corpus, make_corpus
 from logicgen.data.recipe import CorpusRecipe
 from logicgen.errors import LogicgenError
 from logicgen.measures import keys, keys_figures
-from logicgen.measures.keys_figures import readable
+from logicgen.measures.key_matrices import draw_matrices, readable
 from logicgen.measures.probe import ProbeSettings, check_fits, probes_of, train_probes
 from logicgen.model.checkpoint import weights_digest
 from logicgen.tokens import Tokens
@@ -79,6 +79,37 @@ def test_the_command_and_its_files(run, corpus, tmp_path):
     figures = {f"{name}.{kind}" for name in names for kind in ("png", "svg")}
     others = {"probe.safetensors", "probe.json", "windows.csv", "summary.json", "report.html"}
     assert {path.name for path in out.iterdir()} == figures | others
+
+
+def test_matrices_side_by_side(run, corpus, tmp_path, undrawn, monkeypatch):
+    monkeypatch.setattr(keys_figures, "draw_matrices", draw_matrices)
+    out = tmp_path / "out"
+    probed(run, corpus, out, "--matrices", "0,5,40", "--layer", 2)
+    numbers = json.loads((out / "matrices.json").read_text())
+    assert (numbers["after"], numbers["window"]) == ([0, 5, 40], 20)
+    _, plain = Ciphers(corpus, "test").rows(np.arange(5), LENGTH)
+    met = sorted({*plain[:, :25].ravel(), *plain[:, 40:].ravel()} - {0, 1})
+    assert numbers["symbols"] == [corpus.tokens.texts[each] for each in met]
+    shares = np.array(numbers["probabilities"])
+    assert shares.shape == (3, len(met), len(met))
+    for place, before in enumerate(numbers["after"]):
+        there = np.isin(met, plain[:, before : before + 20])
+        assert (shares[place].sum(axis=1) > 0).tolist() == there.tolist()
+    assert {"matrices.png", "matrices.svg"} <= {*os.listdir(out)}
+    drawn = draw_matrices(numbers, "title")
+    titles = [axes.get_title() for axes in drawn.axes[:3]]
+    assert titles == [f"after {number} characters" for number in (0, 5, 40)]
+    for axes, matrix in zip(drawn.axes, shares, strict=False):
+        assert (axes.images[0].get_array() == matrix).all()
+
+
+@pytest.mark.parametrize("given", ["0,x", "-1", "0,,5", "0.5", "", "1" * 5000, "5,0", "0,41"])
+def test_wrong_matrices_are_an_error_of_one_line(run, corpus, tmp_path, given):
+    with pytest.raises(LogicgenError, match="matrices") as refused:
+        probed(run, corpus, tmp_path / "out", f"--matrices={given}")
+    assert "\n" not in str(refused.value)
+    assert len(str(refused.value)) < 300
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_cipher_that_is_not_one_to_one_can_be_probed(run, tmp_path):

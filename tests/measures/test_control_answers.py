@@ -6,6 +6,7 @@ import pytest
 
 import logicgen
 from logicgen.data.corpus import make_corpus
+from logicgen.data.opening import read_data_recipe
 from logicgen.errors import LogicgenError
 from logicgen.measures.control_answers import ControlAnswerer
 from logicgen.model.model import Request
@@ -54,6 +55,24 @@ def test_solved_problems_and_further_answers_help(logic, tmp_path):
     assert plain < many
     tried = score(logic, "meanings", tmp_path / "v", verified=16)["overall"]
     assert tried["accuracy"] == plain < tried["verified_accuracy"]
+
+
+@pytest.mark.parametrize(
+    ("recipe", "lengths"),
+    [("copying-mini", [4, 5]), ("lookup-mini", [8, 14]), ("permutation-mini", [12, 20])],
+)
+def test_controls_of_strings_are_scored(recipe, lengths, tmp_path):
+    least, most = lengths
+    region = {"region.symbols": [4, 5], "region.length": [least, most], "grid": None}
+    sizes = {f"sizes.{split}": 0 for split in ("train", "validation")} | {"sizes.test": 30}
+    asked = read_data_recipe(recipe, region | sizes)
+    data = opened(tmp_path / "data", asked.model_dump())
+    rows = data.table("test").to_pylist()
+    for name in data.task.controls:
+        control = load_control(data.task, name)
+        right = [control.answers(row["problem"], 1) == [row["answer"]] for row in rows]
+        found = score(data, name, tmp_path / name)["overall"]
+        assert (found["examples"], found["accuracy"]) == (30, sum(right) / 30)
 
 
 def test_a_control_without_an_answer_is_wrong(logic, tmp_path):

@@ -113,6 +113,46 @@ def test_what_is_drawn_for_a_row_does_not_depend_on_others(corpus, monkeypatch):
     assert all(whole[layer].windows == pieces[layer].windows for layer in probes)
 
 
+def test_matrices_are_means_of_guesses_after_some_tokens(corpus, monkeypatch):
+    """Sum the probabilities by hand, row by row and token by token."""
+    monkeypatch.setattr(keys, "AT_A_TIME", 7 * LENGTH)
+    model, ciphers = language_model(small(), corpus.tokens, "text").eval(), Ciphers(corpus, "test")
+    probes, _ = train_probes(model, Ciphers(corpus, "train"), ProbeSettings(1, 8), LENGTH)
+    numbers, width, after = np.arange(len(ciphers)), 20, [0, 5, 40]
+    layers = keys.measure_keys(model, probes, ciphers, numbers, LENGTH, width, after)
+    tokens, plain = ciphers.rows(numbers, LENGTH)
+    states = model.hidden_states(tokens, numbers.tolist())
+    for layer, found in layers.items():
+        with torch.no_grad():
+            likely = probes[layer](states[layer - 1]).softmax(-1).numpy()
+        assert list(found.matrices) == after
+        assert (found.matrices[40] == found.guesses).all()  # the last window
+        for before, matrix in found.matrices.items():
+            guesses = {symbol: [] for symbol in range(len(corpus.tokens))}
+            for row in range(len(tokens)):
+                for place in range(before, before + width):
+                    guesses[int(plain[row, place])].append(likely[row, place])
+            for symbol, given in guesses.items():
+                counts = given and symbol >= ciphers.staying
+                mean = np.mean(given, axis=0) if counts else np.zeros(len(corpus.tokens))
+                assert matrix[symbol] == pytest.approx(mean, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("matrices", "said"),
+    [
+        ([41], "matrices 41: after these tokens a window of 20 ends beyond the 60 .* at most 40"),
+        ([5, 5], r"matrices \[5, 5\]: give increasing numbers of at least 0"),
+        ([9, 5], "give increasing numbers"),
+        ([-1, 5], "of at least 0"),
+    ],
+)
+def test_places_without_a_window_are_refused(matrices, said):
+    keys.check_matrices([0, 5, 40], 20, 60)
+    with pytest.raises(LogicgenError, match=said):
+        keys.check_matrices(matrices, 20, 60)
+
+
 def test_hidden_states_of_each_layer(corpus):
     model = language_model(small(), corpus.tokens, "text").eval()
     tokens = np.arange(10)[None]

@@ -12,7 +12,7 @@ from logicgen.data.opening import load_dataset
 from logicgen.errors import LogicgenError
 from logicgen.extras import EXTRAS
 from logicgen.measures import evaluation
-from logicgen.measures.answers_figures import draw_heatmaps
+from logicgen.measures.answers_figures import draw_evaluation
 from logicgen.measures.covariance import count_inequivalent
 from logicgen.measures.evaluation import read_predictions
 from logicgen.measures.replies import EFFORT, judge_replies, replies_to
@@ -124,13 +124,13 @@ def test_replies_to_some_rows_leave_the_other_cells_white(data, right, tmp_path,
     first = right[:2]
     answered = {(row["symbols"], row["length"]) for row in table[:2]}
     drawn = []
-    monkeypatch.setattr(evaluation, "draw_heatmaps", lambda *given: drawn.append(given))
+    monkeypatch.setattr(evaluation, "draw_evaluation", lambda *given: drawn.append(given))
     monkeypatch.setattr(evaluation, "save", lambda *given: None)
     title = f"m on {data.name} (grid), 2 of {len(right)} problems"
     logicgen.evaluate(write(first, tmp_path / "m.jsonl"), data.folder)
-    [(runs, heading)] = drawn
+    [(shown, described, heading)] = drawn
     assert heading == f"{title}: 100.0% [34.2, 100.0] right"
-    figure = draw_heatmaps(runs, heading)
+    figure = draw_evaluation(shown, described, heading)
     axes = figure.axes[0]
     assert (axes.get_xlim(), axes.get_ylim()) == ((2.5, 5.5), (0.5, 3.5))
     assert "no replies" in [text.get_text() for text in figure.legends[0].get_texts()]
@@ -143,7 +143,7 @@ def test_replies_to_some_rows_leave_the_other_cells_white(data, right, tmp_path,
     assert ["rows with a reply", f"2 of {len(right)}"] in document.facts[0].rows
     whole = logicgen.evaluate(write(right, tmp_path / "all.jsonl"), data.folder)
     assert whole["split_rows"] is None
-    assert drawn[1][1].startswith(f"all on {data.name} (grid): ")
+    assert drawn[1][2].startswith(f"all on {data.name} (grid): ")
 
 
 def test_several_replies_to_each_problem_are_averaged(data, right, tmp_path):

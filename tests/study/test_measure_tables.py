@@ -6,6 +6,7 @@ import json
 import shutil
 from types import SimpleNamespace
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
@@ -101,6 +102,7 @@ data = "{folder}/cipher.toml"
 steps = 2
 hidden = 8
 window = 10
+matrices = [0, 10]
 [axes]
 "network.cache" = [false, true]
 """
@@ -321,7 +323,26 @@ def test_prompts_and_keys(folder):
     assert [row["examples"] for row in answers] == ["6", "6"]
     assert [row["window"] for row in keys if row["by"] == "probe"] == ["1", "2"] * 2
     assert {row["by"] for row in keys} >= {"probe", "most frequent", "frequencies"}
-    assert {path.name for path in out.glob("*.png")} == {"answers.png", "keys.png"}
+    for record in read_lines(out).values():
+        matrices = record["found"]["measures"]["keys"]["matrices"]
+        assert matrices["after"] == [0, 10]
+        size = len(matrices["symbols"])
+        assert np.array(matrices["probabilities"]).shape == (2, size, size)
+    drawn = {f"keys-matrices-cache={value}.png" for value in ("false", "true")}
+    assert {path.name for path in out.glob("*.png")} == {"answers.png", "keys.png", *drawn}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("[0, 10]", "[0, 11]", "measure keys: matrices 11: after these tokens a window of 10 ends"),
+        ("[0, 10]", "[5, 0]", "measure keys: matrices [5, 0]: give increasing numbers"),
+        ("cipher.toml", "look-up.toml", "matrices: goes with keys, and this measures answers"),
+    ],
+)
+def test_wrong_matrices_are_refused_before_training(folder, old, new, said):
+    (folder / "wrong.toml").write_text(PROMPTS.format(folder=folder).replace(old, new))
+    refused(run("study", folder / "wrong.toml", "-o", folder / "wrong"), said)
 
 
 def test_symbols_of_strings(folder):

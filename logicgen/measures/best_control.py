@@ -1,0 +1,167 @@
+"""The best control beside a model: which programs without training answer the same problems.
+
+Each control (`tasks/controls.py`) answers each problem of an evaluation. Beside verified answers, a
+control gets as many answers as the model, each of which the verifier checks. Two columns of the
+predictions have the names of the controls that are right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from logicgen.data.dataset import Dataset
+from logicgen.measures.control_answers import prepared
+from logicgen.measures.statistics import mcnemar
+from logicgen.measures.verified import draw_until_accepted
+from logicgen.solvers import Verdict
+from logicgen.tasks import Task
+from logicgen.tasks.controls import Control, load_control
+
+PLAIN, VERIFIED = "controls", "verified_controls"
+"""Columns of predictions: names of the controls that are right, separated by blanks.
+
+PLAIN is for a single answer, VERIFIED for as many answers as verified decoding may try.
+"""
+
+COMPARED = (
+    *("best_control", "best_control_accuracy", "hard_examples", "hard_accuracy"),
+    *("model_only", "control_only", "mcnemar_p"),
+)
+"""Columns of a score that compare a model with the controls (see `Beside`)."""
+
+Rows = Sequence[dict[str, Any]]
+Judge = Callable[[Rows, list[str]], list[str]]
+"""Return the verdicts on an answer to the problem of each row."""
+
+
+def usual_controls(task: Task) -> tuple[str, ...]:
+    """Return the names of the controls of a task that need no solved problems."""
+    return tuple(name for name in task.controls if not load_control(task, name).needs_shots)
+
+
+def add_controls(
+    rows: Rows,
+    data: Dataset,
+    names: Sequence[str],
+    draws: int | None,
+    judge: Judge,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> None:
+    """Add the columns PLAIN and, with `draws`, VERIFIED to rows of predictions.
+
+    rows: rows of one or several embedding seeds. A control answers each problem once.
+    draws: the most answers that verified decoding tries; None without verified decoding.
+    """
+    asked = list({row["row"]: row for row in rows}.values())
+    right: dict[str, dict[int, list[str]]] = {PLAIN: {}, VERIFIED: {}}
+    for done, name in enumerate(names):
+        progress(done, len(names))
+        for column, rights in _rights(asked, prepared(data, name), draws or 1, judge).items():
+            for row, is_right in zip(asked, rights, strict=True):
+                right[column].setdefault(row["row"], []).extend([name] if is_right else [])
+    progress(len(names), len(names))
+    for row in rows:
+        for column in (PLAIN,) if draws is None else (PLAIN, VERIFIED):
+            row[column] = " ".join(right[column].get(row["row"], []))
+
+
+def _rights(asked: Rows, control: Control, draws: int, judge: Judge) -> dict[str, list[bool]]:
+    """Return whether a control is right on each problem, with one and with `draws` answers."""
+    answers = [control.answers(row["problem"], draws) or [""] for row in asked]
+    firsts = [each[0] for each in answers]
+    verdicts = judge(asked, firsts)
+    outcomes = draw_until_accepted(
+        firsts,
+        verdicts,
+        draws,
+        lambda left: [answers[place][1:] for place in left],
+        lambda left, drawn: judge([asked[place] for place in left], drawn),
+    )
+    return {
+        PLAIN: [Verdict(verdict).is_right for verdict in verdicts],
+        VERIFIED: [Verdict(outcome.verdict).is_right for outcome in outcomes],
+    }
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A model's answers beside those of the controls, for one set of problems.
+
+    Attributes:
+        shares: for each control, the share of problems on which it is right.
+        best: the name of the control that is right most often.
+        hard: the number of problems on which no control is right.
+        hard_accuracy: the model's share of right answers to these problems; None if there are none.
+        model_only, control_only: the number of problems on which only the model is right, and on
+            which only the best control is right.
+    """
+
+    shares: Mapping[str, float]
+    best: str
+    hard: int
+    hard_accuracy: float | None
+    model_only: int
+    control_only: int
+
+    @property
+    def p(self) -> float:
+        """Return the two-sided p-value of McNemar's exact test: model against best control."""
+        return mcnemar(self.model_only, self.control_only)
+
+    def flat(self, before: str = "") -> dict[str, Any]:
+        """Return the content as values by column name. before: the beginning of each name."""
+        found = {
+            "best_control": self.best,
+            "best_control_accuracy": self.shares[self.best],
+            "hard_examples": self.hard,
+            "hard_accuracy": self.hard_accuracy,
+            "model_only": self.model_only,
+            "control_only": self.control_only,
+            "mcnemar_p": self.p,
+            **{f"control_{name}": share for name, share in self.shares.items()},
+        }
+        return {f"{before}{name}": value for name, value in found.items()}
+
+
+def comparison_lines(score: Mapping[str, Any]) -> list[str]:
+    """Return the comparison of a model with the controls as lines of text.
+
+    score: the content of `Beside.flat`, for plain answers and perhaps for verified answers.
+    """
+    lines = []
+    for before, called in (("", "one answer"), ("verified_", "verified answers")):
+        if f"{before}best_control" not in score:
+            continue
+        found = {name: score[f"{before}{name}"] for name in COMPARED}
+        line = f"{called}: no control is right on {found['hard_examples']:,} problems"
+        if found["hard_examples"]:
+            line += f", the model on {100 * found['hard_accuracy']:.1f}% of them"
+        lines.append(
+            f"{line}; only the model: {found['model_only']:,}, only {found['best_control']}:"
+            f" {found['control_only']:,} (McNemar p = {found['mcnemar_p']:.2g})"
+        )
+    return lines
+
+
+def beside(right: np.ndarray, controls: Mapping[str, np.ndarray]) -> Beside | None:
+    """Compare the answers of a model with those of controls; None without controls or answers.
+
+    right: for each answer, whether the model is right. controls: the same for each control.
+    """
+    if not controls or not len(right):
+        return None
+    shares = {name: float(mask.mean()) for name, mask in controls.items()}
+    best = max(shares, key=lambda name: shares[name])
+    none = ~np.any(list(controls.values()), axis=0)
+    return Beside(
+        shares=shares,
+        best=best,
+        hard=int(none.sum()),
+        hard_accuracy=float(right[none].mean()) if none.any() else None,
+        model_only=int((right & ~controls[best]).sum()),
+        control_only=int((~right & controls[best]).sum()),
+    )

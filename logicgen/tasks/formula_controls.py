@@ -1,0 +1,160 @@
+"""The common part of the controls of formulas: votes of polarity, flips, and fixed answers.
+
+The formulas become graphs (`solvers/ltl_graph.py`), which fold constants. An edge `2 * node` of a
+graph is the formula of a node, `2 * node + 1` its negation.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from heapq import heappop, heappush
+from itertools import islice
+from typing import Any, ClassVar
+
+from logicgen.solvers.ltl_graph import AND, FALSE, SYMBOL, TRUE, XOR, Graph
+from logicgen.syntax.formula import Formula
+from logicgen.tasks.controls import Control, Shot
+from logicgen.tasks.formula_task import FormulaTask
+from logicgen.tasks.task import symbols_of
+
+Values = dict[str, bool]
+"""The truth value of each symbol."""
+
+
+class FormulaControl(Control):
+    """A control that reads a formula and yields answers, most trusted first."""
+
+    task: ClassVar[FormulaTask]
+
+    @abstractmethod
+    def candidates(self, formula: Formula) -> Iterator[Any]:
+        """Yield answers to a formula, as values of the task. Answers may repeat.
+
+        An iterator that never repeats an answer may also be endless.
+        """
+
+    def answers(self, problem: str, count: int, shots: Sequence[Shot] = ()) -> list[str]:
+        found: dict[str, None] = {}
+        # An endless iterator may repeat itself, so the number of candidates is limited.
+        for answer in islice(self.candidates(self.task.decode_problem(problem)), 8 * count):
+            found[self.task.encode(answer)] = None
+            if len(found) == count:
+                break
+        return list(found)
+
+
+def polarities(graph: Graph, root: int) -> dict[str, int]:
+    """Return, for each symbol, how often it occurs positively, minus how often negatively.
+
+    Occurrences under `^` count as both. root: an edge of a graph without temporal operators.
+    """
+    counts = {root: 1}
+    found: dict[str, int] = {}
+    for node in reversed(graph.reachable(root)):
+        positive, negative = counts.pop(2 * node, 0), counts.pop(2 * node + 1, 0)
+        if graph.kind[node] == SYMBOL:
+            found[graph.symbols[graph.left[node]]] = positive - negative
+            continue
+        if graph.kind[node] == XOR:
+            positive = negative = positive + negative
+        for operand in (graph.left[node], graph.right[node]):
+            counts[operand] = counts.get(operand, 0) + positive
+            counts[operand ^ 1] = counts.get(operand ^ 1, 0) + negative
+    return {name: found[name] for name in graph.symbols if name in found}
+
+
+def holds(graph: Graph, root: int, values: Values) -> bool:
+    """Return whether an edge of a graph without temporal operators is true."""
+    true = {TRUE: True, FALSE: False}
+    for node in graph.reachable(root):
+        left, right = graph.left[node], graph.right[node]
+        if graph.kind[node] == SYMBOL:
+            value = values[graph.symbols[left]]
+        elif graph.kind[node] == AND:
+            value = true[left] and true[right]
+        else:
+            value = true[left] != true[right]
+        true[2 * node], true[2 * node + 1] = value, not value
+    return true[root]
+
+
+def flipped(values: Values, margins: Mapping[str, float]) -> Iterator[Values]:
+    """Yield the values, then all other values, in order of the total margin of flipped symbols.
+
+    margins: how sure the value of each symbol is, at least 0.
+    """
+    yield values
+    names = sorted(values, key=lambda name: margins[name])
+    # An entry is a total margin, and the increasing places of the flipped symbols.
+    heap: list[tuple[float, tuple[int, ...]]] = [(margins[names[0]], (0,))] if names else []
+    while heap:
+        total, places = heappop(heap)
+        yield values | {names[place]: not values[names[place]] for place in places}
+        after = places[-1] + 1
+        if after < len(names):
+            more = margins[names[after]]
+            heappush(heap, (total + more, (*places, after)))
+            heappush(heap, (total + more - margins[names[places[-1]]], (*places[:-1], after)))
+
+
+class ConstantAnswer(FormulaControl):
+    """A fixed answer: the first symbol has this value, the second symbol that value, and so on.
+
+    The answers are the fixed answers that are right most often in the training split. Symbols are
+    counted in order of first occurrence, so renaming a problem renames its answer. A symbol beyond
+    the fixed values is true.
+    """
+
+    name = "constant"
+    about = "the fixed values, by order of first occurrence, that are right most often in training"
+
+    # The number of training problems on which fixed answers are compared.
+    COMPARED = 300
+    # The number of fixed answers that are compared: the most frequent stored answers.
+    CANDIDATES = 30
+
+    def __init__(self) -> None:
+        self._patterns: list[tuple[bool, ...]] = [(), (False,) * 100]
+
+    def fit(self, solved: Sequence[Shot]) -> None:
+        seen: dict[tuple[bool, ...], int] = dict.fromkeys(self._patterns, 0)
+        for problem, answer in solved:
+            pattern = self._pattern(problem, answer)
+            seen[pattern] = seen.get(pattern, 0) + 1
+        frequent = sorted(seen, key=lambda pattern: -seen[pattern])[: self.CANDIDATES]
+        candidates = [*dict.fromkeys([*self._patterns, *frequent])]
+        problems = [self.task.decode_problem(problem) for problem, _ in solved[: self.COMPARED]]
+        right = {
+            pattern: sum(
+                self.task.check(each, self.answer(self._values(each, pattern))).is_right
+                for each in problems
+            )
+            for pattern in candidates
+        }
+        self._patterns = sorted(candidates, key=lambda pattern: -right[pattern])
+
+    def candidates(self, formula: Formula) -> Iterator[Any]:
+        for pattern in self._patterns:
+            yield self.answer(self._values(formula, pattern))
+
+    @abstractmethod
+    def answer(self, values: Values) -> Any:
+        """Return the answer with these values."""
+
+    @abstractmethod
+    def values(self, answer: str) -> Values:
+        """Return the first value that an answer gives to each symbol."""
+
+    def _pattern(self, problem: str, answer: str) -> tuple[bool, ...]:
+        """Return the values of an answer, in order of first occurrence in the problem.
+
+        A symbol that the answer does not mention counts as true.
+        """
+        values = self.values(answer)
+        return tuple(values.get(name, True) for name in symbols_of(problem))
+
+    @staticmethod
+    def _values(formula: Formula, pattern: tuple[bool, ...]) -> Values:
+        rest = (True,) * len(formula.symbols)
+        return dict(zip(formula.symbols, pattern + rest, strict=False))

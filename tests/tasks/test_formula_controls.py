@@ -1,0 +1,160 @@
+"""Controls of formulas: known answers, against brute force, and rules that all controls keep."""
+
+from __future__ import annotations
+
+from itertools import product
+from random import Random
+
+import pytest
+
+from logicgen.solvers.ltl_graph import Graph
+from logicgen.syntax.answers import Trace
+from logicgen.tasks import load_task
+from logicgen.tasks.controls import load_control
+from logicgen.tasks.formula_controls import flipped, holds, polarities
+from logicgen.tasks.ltl_controls import depth, erased, trace
+from logicgen.tasks.placement import Placement
+from logicgen.tasks.problems import ProblemSamples
+from logicgen.tasks.propositional_controls import greedy
+from logicgen.tasks.task import rename, symbols_of
+
+LOGICS = ("propositional", "ltl")
+
+
+def problems(task: str, count: int, length: tuple[int, int] = (1, 20)) -> list[str]:
+    drawn = ProblemSamples(load_task(task), (1, 4), length, seed=5)
+    return [load_task(task).encode(drawn[number]) for number in range(count)]
+
+
+def controls(task: str) -> list[str]:
+    names = load_task(task).controls
+    return [name for name in names if not load_control(load_task(task), name).needs_shots]
+
+
+EVERY = [(task, name) for task in LOGICS for name in controls(task)]
+
+
+@pytest.mark.parametrize(("task", "name"), EVERY)
+def test_answers_are_readable_different_and_repeatable(task: str, name: str) -> None:
+    control, loaded = load_control(load_task(task), name), load_task(task)
+    for problem in problems(task, 40):
+        for count in (1, 5):
+            answers = control.answers(problem, count)
+            assert 1 <= len(answers) <= count
+            assert len({*answers}) == len(answers)
+            assert answers == control.answers(problem, count)
+            for answer in answers:
+                assert {*symbols_of(answer)} <= {*symbols_of(problem)}
+                loaded.decode_answer(answer)
+
+
+@pytest.mark.parametrize("task", LOGICS)
+@pytest.mark.parametrize("name", ["vote", "constant"])
+def test_a_renamed_problem_has_the_renamed_answer(task: str, name: str) -> None:
+    control, names = load_control(load_task(task), name), {"a": "x", "b": "a", "c": "q", "d": "b"}
+    for problem in problems(task, 40):
+        (answer,) = control.answers(problem, 1)
+        assert control.answers(rename(problem, names), 1) == [rename(answer, names)]
+
+
+@pytest.mark.parametrize(
+    ("task", "name", "problem", "answer"),
+    [
+        ("propositional", "vote", "& a ! b", "a 1 b 0"),
+        ("propositional", "greedy", "& ! a <-> a b", "a 0 b 0"),
+        ("propositional", "walk", "1", ""),
+        ("propositional", "constant", "| a b", "a 1 b 1"),
+        ("ltl", "vote", "U a ! b", "{ & a ! b }"),
+        ("ltl", "vote", "& a X ! a", "{ a }"),
+        ("ltl", "rule", "& a X ! a", "a ; { ! a }"),
+        ("ltl", "rule", "& ! a U 1 a", "! a ; { a }"),
+        ("ltl", "rule", "1", "{ 1 }"),
+        ("ltl", "constant", "a", "{ a }"),
+    ],
+)
+def test_known_answers(task: str, name: str, problem: str, answer: str) -> None:
+    loaded = load_task(task)
+    found = load_control(loaded, name).answers(problem, 1)[0]
+    assert loaded.same(loaded.decode_answer(found), _answer(task, answer)), found
+
+
+def _answer(task: str, text: str) -> object:
+    if task == "ltl":
+        return Trace.read(text.replace("& a ! b", "a & !b").replace("! a", "!a"))
+    return load_task(task).decode_answer(text)
+
+
+def test_polarities_against_counting_by_hand() -> None:
+    graph, formula = Graph(), load_task("propositional").decode_problem("& | a ! b & b | ! c ! b")
+    assert polarities(graph, graph.add(formula)) == {"a": 1, "b": -1, "c": -1}
+
+
+def test_flips_come_in_order_of_their_total_margin_and_only_once() -> None:
+    rng = Random(3)
+    margins = {name: rng.randrange(9) for name in "abcde"}
+    values = dict.fromkeys(margins, True)
+    found = list(flipped(values, margins))
+    totals = [sum(margins[name] for name in each if not each[name]) for each in found]
+    assert totals == sorted(totals)
+    assert len({tuple(each.values()) for each in found}) == len(found) == 2**5
+    assert list(flipped({}, {})) == [{}]
+
+
+def test_erased_formulas_are_equal_on_constant_words() -> None:
+    task = load_task("ltl")
+    for problem in problems("ltl", 150):
+        formula = task.decode_problem(problem)
+        graph, root = erased(formula)
+        for bits in product((False, True), repeat=len(formula.symbols)):
+            values = dict(zip(formula.symbols, bits, strict=True))
+            expected = task.check(formula, trace([values], 0)).is_right
+            assert holds(graph, root, values) == expected, problem
+
+
+def test_a_placement_that_fits_satisfies_the_formula() -> None:
+    task, fits = load_task("ltl"), 0
+    for problem in problems("ltl", 300, (5, 25)):
+        graph = Graph()
+        root = graph.add(task.decode_problem(problem))
+        for positions, delay in product(range(1, 5), range(2)):
+            loop = positions // 2
+            found = Placement(graph, root, positions, loop, delay=delay)
+            if found.fits:
+                fits += 1
+                answer = trace(found.letters(), loop)
+                assert task.check(task.decode_problem(problem), answer).is_right, problem
+    assert fits > 500
+
+
+def test_the_depth_counts_nested_temporal_operators() -> None:
+    task = load_task("ltl")
+    for problem, expected in (("a", 0), ("1", 0), ("X X a", 2), ("U a X b", 2), ("& X a b", 1)):
+        graph = Graph()
+        assert depth(graph, graph.add(task.decode_problem(problem))) == expected
+
+
+def test_greedy_values_of_a_conjunction_satisfy_it() -> None:
+    formula = load_task("propositional").decode_problem("& & a ! b & c ! d")
+    assert greedy(formula)[0] == {"a": True, "b": False, "c": True, "d": False}
+
+
+@pytest.mark.parametrize("task", LOGICS)
+def test_a_walk_ends_with_a_right_answer_if_it_ends_early(task: str) -> None:
+    loaded, ended = load_task(task), 0
+    for problem in problems(task, 60):
+        answers = load_control(loaded, "walk").answers(problem, 12)
+        if len(answers) < 12:
+            ended += 1
+            verdict = loaded.check(
+                loaded.decode_problem(problem), loaded.decode_answer(answers[-1])
+            )
+            assert verdict.is_right, problem
+    assert ended > 30
+
+
+def test_a_fitted_constant_is_right_at_least_as_often_on_its_problems() -> None:
+    task = load_task("propositional")
+    solved = [("& ! a b", "a 0 b 1"), ("& ! b c", "b 0 c 1"), ("| ! a b", "a 0")]
+    control = load_control(task, "constant")
+    control.fit(solved)
+    assert control.answers("& ! x y", 1) == ["x 0 y 1"]
