@@ -5,11 +5,11 @@ random word first, the plan (`planned_word.py`). Each position of the plan gets 
 that are true there, and that contradict the goals of all other positions. The formula is a
 conjunction of requirements. A requirement leads from the first position to a goal through random
 operators. All other operands are random formulas. So the plan satisfies the formula, and no word
-with fewer different letters does.
+with fewer positions does: it needs a different letter for each goal.
 
-A requirement may also be met at a position other than planned.
-The source prefers formulas that a placement of literals in one pass (`placement.py`) does not
-satisfy.
+Literals cannot simply be read off, because a requirement may also be met at a position that is not
+planned. The source prefers formulas that a placement of literals in one pass (`placement.py`) does
+not satisfy.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from logicgen.tasks.task import Cell, Draw, Source
 POSITIONS = {2: 3, 3: 4, 4: 4, 5: 2, 6: 1}
 
 # A plan has at most one position for this number of tokens, but at least two positions.
-TOKENS_PER_POSITION = 6
+TOKENS_PER_POSITION = 5
 
 # The probability of a further requirement while this number of tokens is left.
 FURTHER, SPARE = 0.7, 6
@@ -50,7 +50,7 @@ PATIENCE = 40
 
 # The source draws formulas until a formula is not satisfied by a placement, and is satisfied by at
 # most the share SHARE of the words of SHAPES. After FORMULAS formulas, it returns the best.
-FORMULAS, SHARE = 12, 0.1
+FORMULAS, SHARE = 30, 0.05
 
 # The number of positions of a word, and the position that follows the last position.
 SHAPES = ((2, 0), (2, 1), (3, 2))
@@ -88,7 +88,7 @@ class ObligationSource(Source):
             if formulas == FORMULAS or (hard and hard[-1][0] <= SHARE):
                 break
         best = min(hard, key=lambda pair: pair[0])[1] if hard else easy
-        return best and Draw(best.alpha_canonical(), symbols)
+        return None if best is None else Draw(best.alpha_canonical(), symbols)
 
     def count(self, cell: Cell) -> Mapping[int, float]:
         """Return infinity for each number of symbols that fits: the formulas are not counted."""

@@ -42,7 +42,7 @@ def bits(positions: list[int]) -> int:
 
 
 class PlannedWord:
-    """A random word of `positions` letters over `symbols` symbols, and formulas that are true on it.
+    """A random word of `positions` different letters, and random formulas that are true on it.
 
     Attributes:
         after: for each position, the next position.
@@ -119,7 +119,10 @@ class PlannedWord:
         return first and second and Formula(root, (first, second))
 
     def exclusion(self, tokens: int, where: int, later: int) -> Formula | None:
-        """Return `!(a & b)` of at least 4 tokens, true at the positions `where`; None if it fails."""
+        """Return `!(a & b)`, true at the positions `where`; None if the choices do not fit.
+
+        tokens: at least 4.
+        """
         size = self.rng.randint(1, tokens - 3)
         left, right = self._both(0, where)
         first = self.formula(size, *left, later + tokens - 2 - size)

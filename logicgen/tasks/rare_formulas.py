@@ -20,16 +20,16 @@ from logicgen.tasks.task import Cell, Draw, Source
 from logicgen.tokens import symbol_name
 
 # A problem has at most this share of models. Problems of few symbols have one model.
-SHARE = 1 / 32
+SHARE = 1 / 128
 
 # The weights of the operators inside the parts of a conjunction.
-WEIGHTS = {"!": 2, "&": 1, "|": 1, "^": 1, "<->": 1}
+WEIGHTS = {"!": 2, "&": 1, "|": 1, "^": 2, "<->": 2}
 
 # The probability that the root of a part is `^` or `<->`, and the fewest tokens of a part.
-PARITY, SHORTEST = 0.7, 3
+PARITY, SHORTEST = 0.95, 3
 
 # The conjunction of p parts has about the share 1 / 2 ** p of models.
-PARTS = 5
+PARTS = 7
 
 # The number of draws before the source returns no problem.
 TRIES = 1000
