@@ -86,16 +86,29 @@ def tokens_of(clause: Clause) -> int:
 
 
 class CNFSource(Source):
-    """A source of problems of SR(n) in which all n variables occur."""
+    """A source of problems of SR(n) in which all n variables occur.
+
+    Attributes:
+        fewest: the fewest variables of a problem.
+    """
 
     exact = False
+    fewest = 2
+
+    def __init__(self, symbols: tuple[int, int]) -> None:
+        super().__init__(symbols)
+        self._pilot = cache(self._pilot_lengths)
+
+    def clauses(self, rng: Random, variables: int, longest: int) -> list[Clause] | None:
+        """Return a random set of clauses; None if it exceeds `longest` tokens."""
+        return random_clauses(rng, variables, longest)
 
     def sample(self, rng: Random, cell: Cell) -> Draw | None:
         reached = list(self.count(cell)) if cell.symbols is None else [cell.symbols]
-        if not reached or reached[0] < 2:
+        if not reached or reached[0] < self.fewest:
             raise LogicgenError(f"no set of clauses is drawn with {cell}")
         symbols = rng.choice(reached)
-        clauses = random_clauses(rng, symbols, cell.lengths[-1])
+        clauses = self.clauses(rng, symbols, cell.lengths[-1])
         if clauses is None or sum(map(tokens_of, clauses)) - 1 not in cell.lengths:
             return None
         order = dict.fromkeys(abs(literal) for clause in clauses for literal in clause)
@@ -113,8 +126,8 @@ class CNFSource(Source):
         symbols = self.symbols(cell)
         return {
             k: math.inf
-            for k in range(max(2, symbols.start), min(symbols.stop, MOST_VARIABLES + 1))
-            if sum(length in cell.lengths for length in _pilot(k)) * RARE >= PILOT
+            for k in range(max(self.fewest, symbols.start), min(symbols.stop, MOST_VARIABLES + 1))
+            if sum(length in cell.lengths for length in self._pilot(k)) * RARE >= PILOT
         }
 
     def all(self, cell: Cell) -> Iterator[Draw]:
@@ -129,10 +142,8 @@ class CNFSource(Source):
             f" symbols to {MOST_VARIABLES} at most"
         )
 
-
-@cache
-def _pilot(symbols: int) -> list[int]:
-    """Return the lengths in tokens of PILOT random problems. Every call gives the same lengths."""
-    rng = Random(f"SR({symbols})")
-    drawn = (random_clauses(rng, symbols) for _ in range(PILOT))
-    return [sum(map(tokens_of, clauses)) - 1 for clauses in drawn if clauses is not None]
+    def _pilot_lengths(self, symbols: int) -> list[int]:
+        """Return the lengths in tokens of PILOT random problems, always the same lengths."""
+        rng = Random(f"SR({symbols})")
+        drawn = (self.clauses(rng, symbols, LONGEST) for _ in range(PILOT))
+        return [sum(map(tokens_of, clauses)) - 1 for clauses in drawn if clauses is not None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from random import Random
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -47,9 +47,11 @@ class FormulaSettings(Settings):
 
     Attributes:
         of_all_sources: keys that are valid with every source.
+        of_source: keys that are valid with one source other than `random`, by name of the source.
     """
 
     of_all_sources: ClassVar[frozenset[str]] = frozenset({"source"})
+    of_source: ClassVar[Mapping[str, frozenset[str]]] = {}
 
     # Weight of each operator, and of each constant that may occur
     operators: dict[str, Weight] = Field(
@@ -58,13 +60,16 @@ class FormulaSettings(Settings):
     # `tree` draws the root operator by weight and splits the length uniformly; `uniform` draws a
     # formula of a length with probability proportional to the product of its tokens' weights
     distribution: Literal["tree", "uniform"] = "tree"
-    source: str = "random"  # `random`, or another source of the task, which has no further keys
+    source: str = "random"  # `random`, or another source of the task
 
     @model_validator(mode="after")
-    def _only_random_has_keys(self) -> Self:
-        if self.source != "random" and (further := self.model_fields_set - self.of_all_sources):
-            given = " and ".join(sorted(further))
-            raise ValueError(f"{given} cannot be given with source {self.source}, only with random")
+    def _keys_fit_the_source(self) -> Self:
+        fitting = {key: name for name, keys in self.of_source.items() for key in keys}
+        for key in sorted(self.model_fields_set - self.of_all_sources):
+            if (only := fitting.get(key, "random")) != self.source:
+                raise ValueError(
+                    f"{key} cannot be given with source {self.source}, only with {only}"
+                )
         return self
 
 
@@ -120,11 +125,12 @@ class FormulaTask(Task):
     distinct: ClassVar = "alpha"
     solver: ClassVar[str]
     logic: ClassVar[str]
-    other_source: ClassVar[type[Source]]  # the source in addition to random formulas
+    # The sources in addition to random formulas, by name
+    other_sources: ClassVar[Mapping[str, Callable[[tuple[int, int]], Source]]]
 
     def source(self, settings: FormulaSettings, symbols: tuple[int, int]) -> Source:
         if settings.source != "random":
-            return self.other_source(symbols)
+            return self.other_sources[settings.source](symbols)
         return FormulaSource(self.formulas, settings, symbols)
 
     @property

@@ -20,6 +20,7 @@ from logicgen.syntax.language import Language
 from logicgen.syntax.rewriting import plain
 from logicgen.tasks.difficulty import DifficultyColumn, Value
 from logicgen.tasks.formula_task import CONNECTIVES, POLISH, FormulaSettings, FormulaTask, Weight
+from logicgen.tasks.obligations import ObligationSource
 from logicgen.tasks.specification_patterns import PatternSource
 from logicgen.tasks.task import Difficulty, Wording
 
@@ -43,8 +44,9 @@ class LTLSettings(FormulaSettings):
     of_all_sources: ClassVar = frozenset({"source", "conjunctions"})
 
     # `random`: random formulas, by `operators` and `distribution`. `patterns`: conjunctions of the
-    # published specification patterns, over the core operators `! & X U 0 1`
-    source: Literal["random", "patterns"] = "random"
+    # published specification patterns, over the core operators `! & X U 0 1`. `obligations`:
+    # formulas over `! & X U 1` that no word of one repeated letter satisfies
+    source: Literal["random", "patterns", "obligations"] = "random"
     # The nesting of several literals at a position of a trace: `left` is `& & a b c`, `right` is
     # `& a & b c`. For `right`, a model need not know the number of literals before the first one
     conjunctions: Literal["left", "right"] = "left"
@@ -63,7 +65,7 @@ class LTL(FormulaTask):
     solver: ClassVar = "embedded"
     logic: ClassVar = "ltl"
     refutation: ClassVar = NO_ANSWER
-    other_source: ClassVar = PatternSource
+    other_sources: ClassVar = {"patterns": PatternSource, "obligations": ObligationSource}
     controls: ClassVar = {
         "constant": "logicgen.tasks.ltl_controls:ConstantTrace",
         "random": "logicgen.tasks.ltl_controls:RandomTraces",

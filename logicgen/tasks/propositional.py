@@ -6,7 +6,9 @@ Source: Hahn et al., Teaching Temporal Logics to Neural Networks (ICLR 2021).
 from __future__ import annotations
 
 from random import Random
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
 
 from logicgen.errors import LogicgenError
 from logicgen.solvers import Solver
@@ -27,8 +29,10 @@ from logicgen.syntax.language import Language
 from logicgen.tasks.cnf import CNFSource
 from logicgen.tasks.difficulty import DifficultyColumn, Value
 from logicgen.tasks.formula_task import CONNECTIVES, POLISH, FormulaSettings, FormulaTask
+from logicgen.tasks.ksat import KSATSource
+from logicgen.tasks.rare_formulas import RareSource
 from logicgen.tasks.right_tokens import RightTokens
-from logicgen.tasks.task import Difficulty, Wording
+from logicgen.tasks.task import Difficulty, Source, Wording
 
 # A truth table over this number of symbols is faster than a SAT solver.
 FEW = 10
@@ -40,11 +44,17 @@ _BINDING = (
 
 
 class PropositionalSettings(FormulaSettings):
-    """Keys of `[problem]`. Source `cnf` (clauses as in NeuroSAT) permits only key `assignment`."""
+    """Keys of `[problem]` for propositional logic."""
 
     of_all_sources: ClassVar = frozenset({"source", "assignment"})
+    of_source: ClassVar = {"ksat": frozenset({"literals", "ratio"})}
 
-    source: Literal["random", "cnf"] = "random"
+    # `random`: random formulas, by `operators` and `distribution`. `rare`: formulas with few
+    # models. `cnf`: clauses as in NeuroSAT. `ksat`: random clauses of equal length
+    source: Literal["random", "rare", "cnf", "ksat"] = "random"
+    # Only for `ksat`: the literals of a clause, and the clauses for each symbol
+    literals: int = Field(default=3, ge=1, le=20)
+    ratio: float = Field(default=4.26, gt=0, le=1000)
     # The right assignment that the data set contains. `first`: derived from the first model in
     # lexicographic order, as all solvers do. `fewest`: with the fewest literals. `random`: derived
     # from a random model. `fewest` and `random` use a truth table
@@ -63,7 +73,7 @@ class Propositional(FormulaTask):
     solver: ClassVar = "pysat"
     hard_operators: ClassVar = ("^", "<->")  # no single operand decides their value
     logic: ClassVar = "propositional"
-    other_source: ClassVar = CNFSource
+    other_sources: ClassVar = {"cnf": CNFSource, "rare": RareSource}
     controls: ClassVar = {
         "all-true": "logicgen.tasks.operator_controls:AllTrue",
         "constant": "logicgen.tasks.propositional_controls:ConstantAssignment",
@@ -95,6 +105,11 @@ class Propositional(FormulaTask):
         _BINDING,
         POLISH,
     )
+
+    def source(self, settings: Any, symbols: tuple[int, int]) -> Source:
+        if settings.source == "ksat":
+            return KSATSource(symbols, settings.literals, settings.ratio)
+        return super().source(settings, symbols)
 
     def _solver(self, name: str | None, problem: Formula) -> Solver:
         # If no solver is requested, a small problem uses the truth table. It gives the same answers
