@@ -66,6 +66,7 @@ class LTL(FormulaTask):
     logic: ClassVar = "ltl"
     refutation: ClassVar = NO_ANSWER
     other_sources: ClassVar = {"patterns": PatternSource, "obligations": ObligationSource}
+    rated: ClassVar = ("vote", "rule")
     controls: ClassVar = {
         "constant": "logicgen.tasks.ltl_controls:ConstantTrace",
         "random": "logicgen.tasks.ltl_controls:RandomTraces",

@@ -74,6 +74,7 @@ class Propositional(FormulaTask):
     hard_operators: ClassVar = ("^", "<->")  # no single operand decides their value
     logic: ClassVar = "propositional"
     other_sources: ClassVar = {"cnf": CNFSource, "rare": RareSource}
+    rated: ClassVar = ("vote", "greedy")
     controls: ClassVar = {
         "all-true": "logicgen.tasks.operator_controls:AllTrue",
         "constant": "logicgen.tasks.propositional_controls:ConstantAssignment",
