@@ -208,7 +208,10 @@ class Obligations:
         return sum(self.plan.literal(i, position).length + 1 for i in symbols) - 1
 
     def _part(self, tokens: int, goal: Goal | None, later: int) -> Formula | None:
-        """Return a requirement that is true at the first position; for a random goal if None."""
+        """Return a requirement that is true at the first position.
+
+        goal: its goal. With None, the goal is random.
+        """
         missing = set(self.plan.missing)
         for _ in range(RETRIES):
             self.plan.missing = set(missing)
