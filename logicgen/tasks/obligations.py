@@ -50,7 +50,7 @@ PATIENCE = 40
 
 # The source draws formulas until a formula is not satisfied by a placement, and is satisfied by at
 # most the share SHARE of the words of SHAPES. After FORMULAS formulas, it returns the best.
-FORMULAS, SHARE = 30, 0.05
+FORMULAS, SHARE = 20, 0.1
 
 # The number of positions of a word, and the position that follows the last position.
 SHAPES = ((2, 0), (2, 1), (3, 2))
@@ -194,7 +194,9 @@ class Obligations:
                 continue
             mask = bits(group)
             dividing = [i for i, true in enumerate(values) if true & mask not in (0, mask)]
-            chosen = rng.choice(dividing)
+            rng.shuffle(dividing)
+            excess = [abs(2 * (values[i] & mask).bit_count() - len(group)) for i in dividing]
+            chosen = dividing[excess.index(min(excess))]  # it needs the fewest literals
             for position in group:
                 found[position].append(chosen)
             groups += ([p for p in group if values[chosen] >> p & 1 == true] for true in (0, 1))
@@ -206,7 +208,10 @@ class Obligations:
         return sum(self.plan.literal(i, position).length + 1 for i in symbols) - 1
 
     def _part(self, tokens: int, goal: Goal | None, later: int) -> Formula | None:
-        """Return a requirement that is true at the first position; for a random goal if None."""
+        """Return a requirement that is true at the first position.
+
+        goal: its goal. With None, the goal is random.
+        """
         missing = set(self.plan.missing)
         for _ in range(RETRIES):
             self.plan.missing = set(missing)
