@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -132,63 +132,90 @@ def trials(settings: GuessSettings) -> dict[str, Call]:
 
 
 def report(settings: GuessSettings, found: dict[str, Json]) -> Report:
-    """Return the report: for each group of problems, the share that each control answers."""
-    rows = []
-    for data, splits in found.items():
-        for split, groups in splits.items():
-            for group, counts in groups.items():
-                rows.append(_row(f"{data}, {split}", group, counts))
-    says = (
-        "Share of problems that a control answers with its first answer, and within"
-        f" {settings.tries} answers that the verifier checks. `none`: share of problems that no"
+    """Return the report: the best control of each split, and every control by difficulty."""
+    tries = settings.tries
+    best = (
+        "The control with the most right first answers, and the control that is right most often"
+        f" within {tries} answers that the verifier checks. `no control`: share of problems that no"
         " control answers with its first answer."
     )
-    heads = ["data set", "problems", "number", "none", *_names(found)]
-    table = says, heads, [[*row[:4], *(row[4].get(name, "") for name in heads[4:])] for row in rows]
+    heads = ["problems", "number", "one answer", f"{tries} answers", "no control"]
+    rows = [
+        [place, f"{groups[ALL]['examples']:,}", *_best(groups[ALL]), _share(groups[ALL], "no")]
+        for place, groups in _places(found)
+    ]
+    every = (
+        "Share of problems that a control answers with its first answer, and within"
+        f" {tries} answers."
+    )
+    names = _names(found)
+    details = [
+        [place, group, f"{counts['examples']:,}", *(_shares(counts, name) for name in names)]
+        for place, groups in _places(found)
+        for group, counts in groups.items()
+    ]
+    tables = [(best, heads, rows), (every, ["problems", "group", "number", *names], details)]
     about = "Programs that learn nothing answer the problems of data sets."
-    caption = f"problems that the best control answers, with one and with {settings.tries} answers"
-    pictures = [("best-control", caption, _figure(settings, found))]
-    return Report("Controls", about, [table], pictures)
+    caption = f"problems that the best control answers, with one and with {tries} answers"
+    pictures = [("best-control", caption, _figure(tries, found))]
+    return Report("Controls", about, tables, pictures)
+
+
+def _places(found: dict[str, Json]) -> list[tuple[str, Json]]:
+    """Return pairs of a data set with its split, and the groups of problems."""
+    return [
+        (f"{data}, {split}", groups)
+        for data, splits in found.items()
+        for split, groups in splits.items()
+    ]
+
+
+def _controls(counts: Json) -> list[str]:
+    return [name for name in counts if name not in NUMBERS]
+
+
+def _best(counts: Json) -> list[str]:
+    """Return the best controls with one answer and with several answers, with their shares."""
+    names = [max(_controls(counts), key=lambda name: counts[name][i]) for i in range(2)]
+    return [
+        f"{name} {100 * counts[name][i] / counts['examples']:.1f}%" for i, name in enumerate(names)
+    ]
+
+
+def _share(counts: Json, name: str) -> str:
+    return f"{100 * counts[name] / counts['examples']:.1f}%"
+
+
+def _shares(counts: Json, name: str) -> str:
+    """Return the shares of a control as text; empty if the task does not have the control."""
+    if name not in counts:
+        return ""
+    return " / ".join(f"{100 * right / counts['examples']:.1f}%" for right in counts[name])
 
 
 def _names(found: dict[str, Json]) -> list[str]:
     """Return the names of all controls, in order of first occurrence."""
-    counts = (
-        group for splits in found.values() for each in splits.values() for group in each.values()
-    )
-    return list(dict.fromkeys(name for each in counts for name in each if name not in NUMBERS))
+    names = (name for _, groups in _places(found) for name in _controls(groups[ALL]))
+    return list(dict.fromkeys(names))
 
 
 NUMBERS = ("examples", "no")
 """The entries of a group that are not controls."""
 
 
-def _row(data: str, group: str, counts: Json) -> list[Any]:
-    examples = counts["examples"]
-    shares = {
-        name: " / ".join(f"{100 * right / examples:.1f}" for right in each) + "%"
-        for name, each in counts.items()
-        if name not in NUMBERS
-    }
-    return [data, group, f"{examples:,}", f"{100 * counts['no'] / examples:.1f}%", shares]
-
-
-def _figure(settings: GuessSettings, found: dict[str, Json]) -> Figure:
+def _figure(tries: int, found: dict[str, Json]) -> Figure:
     """Draw the share of problems of the best control as two bars for each data set and split."""
-    places = [
-        (f"{data}, {split}", found[data][split][ALL]) for data in found for split in found[data]
-    ]
+    places = [(place, groups[ALL]) for place, groups in _places(found)]
     figure, axes = new_axes(8, 1.5 + 0.4 * len(places), "The best program that learns nothing")
     across = np.arange(len(places))[::-1]
-    labels = ("one answer", f"{settings.tries} verified answers")
+    labels = ("one answer", f"{tries} verified answers")
     for index, (label, style) in enumerate(zip(labels, line_styles(), strict=False)):
         shares = [
-            max(each[index] for name, each in counts.items() if name not in NUMBERS)
-            / counts["examples"]
+            max(counts[name][index] for name in _controls(counts)) / counts["examples"]
             for _, counts in places
         ]
         axes.barh(across + 0.2 - 0.4 * index, shares, 0.38, color=style["color"], label=label)
-    axes.set_yticks(across, [name for name, _ in places])
+    axes.set_yticks(across, [place for place, _ in places])
     axes.set(xlim=(0, 1), xlabel="share of problems answered right")
     legend_below(figure, columns=2)
     return figure

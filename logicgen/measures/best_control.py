@@ -1,7 +1,7 @@
 """The best control beside a model: which programs without training answer the same problems.
 
-Each control (`tasks/controls.py`) answers each problem of an evaluation. With verified decoding, the
-verifier checks the same number of answers of the control as of the model. Two columns of the
+Each control (`tasks/controls.py`) answers each problem of an evaluation. With verified decoding,
+the verifier checks the same number of answers of the control as of the model. Two columns of the
 predictions have the names of the controls that are right.
 """
 

@@ -25,8 +25,8 @@ ROOTS = {"!": 1.0, "X": 1.0, "&": 2.0, "U": 1.5}
 # false left operand; the left operand of an until is `1`.
 TIGHT, WAIT, END, EVENTUALLY = 0.5, 0.6, 0.5, 0.3
 
-# A formula prefers symbols that do not occur yet. It always does so if at most this number of tokens
-# is left for each of these symbols, and more rarely if more tokens are left.
+# A formula prefers symbols that do not occur yet. It always does so if at most this number of
+# tokens is left for each of these symbols, and more rarely if more tokens are left.
 TOKENS_PER_SYMBOL = 4
 
 # The number of draws of a formula whose choices do not fit.
