@@ -69,6 +69,7 @@ class LTL(FormulaTask):
     rated: ClassVar = ("vote", "rule")
     controls: ClassVar = {
         "constant": "logicgen.tasks.ltl_controls:ConstantTrace",
+        "place": "logicgen.tasks.ltl_controls:Placer",
         "random": "logicgen.tasks.ltl_controls:RandomTraces",
         "rule": "logicgen.tasks.ltl_controls:Rule",
         "vote": "logicgen.tasks.ltl_controls:TraceVote",

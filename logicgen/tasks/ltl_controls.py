@@ -168,19 +168,41 @@ class Rule(TraceControl):
                 if holds(graph, root, each):
                     yield trace([each], 0)
                     return
-        yield from self._placed(formula)
+        for placed in placements(formula):
+            yield trace(placed.letters(), placed.loop)
         yield from TraceVote().candidates(formula)
 
-    @staticmethod
-    def _placed(formula: Formula) -> Iterator[Trace]:
-        graph = Graph()
-        root = graph.add(formula)
-        likely = min(1 + depth(graph, root), MOST_POSITIONS)
-        counts = [likely, *(n for n in range(1, MOST_POSITIONS + 1) if n != likely)]
-        for delay, last_first, back, count in product(range(3), (False, True), (1, 2), counts):
-            loop = max(count - back, 0)
-            placed = Placement(graph, root, count, loop, last_first=last_first, delay=delay)
-            yield trace(placed.letters(), loop)
+
+def placements(formula: Formula) -> Iterator[Placement]:
+    """Yield placements of a formula in different shapes and orders, the likeliest shape first."""
+    graph = Graph()
+    root = graph.add(formula)
+    likely = min(1 + depth(graph, root), MOST_POSITIONS)
+    counts = [likely, *(n for n in range(1, MOST_POSITIONS + 1) if n != likely)]
+    for delay, last_first, back, count in product(range(3), (False, True), (1, 2), counts):
+        loop = max(count - back, 0)
+        yield Placement(graph, root, count, loop, last_first=last_first, delay=delay)
+
+
+class Placer(TraceControl):
+    """The first of many placements whose literals fit, as `rule`, but without the vote.
+
+    It tries up to 96 shapes and orders. Placements that do not fit come last. So it is a solver
+    that searches little and may fail.
+    """
+
+    name = "place"
+    about = "literals placed in one pass, in 96 shapes and orders until all literals fit"
+
+    def candidates(self, formula: Formula) -> Iterator[Trace]:
+        failed = []
+        for placed in placements(formula):
+            answer = trace(placed.letters(), placed.loop)
+            if placed.fits:
+                yield answer
+            else:
+                failed.append(answer)
+        yield from failed
 
 
 class LassoWalk(TraceControl):
