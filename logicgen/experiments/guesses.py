@@ -54,9 +54,10 @@ def measure(
 ) -> Json:
     """Make a data set; return how many problems each control answers.
 
-    The result has an entry for each split and group of problems: the number of `examples`, the
-    number with `no` right control, and for each control the number of right first answers, and of
-    problems with a right answer among `tries` answers.
+    The result has an entry for each split and group of problems. It contains the number of
+    `examples`, and the number of problems on which `no` control is right. For each control, it
+    contains two numbers of problems: with a right first answer, and with a right answer among
+    `tries` answers.
     """
     recipe = DataRecipe.read(data).resized(size)
     found: Json = {}

@@ -40,6 +40,7 @@ from logicgen.report.rows import (
     task_facts,
 )
 from logicgen.tasks import Task
+from logicgen.tasks.conditions import CONTROLS
 
 Cells = dict[tuple[str, int | None, int], dict[str, float]]
 """The rows of `cells.csv`: from (split, number of symbols, least length) to further columns.
@@ -69,7 +70,7 @@ def dataset_document(
     """
     task, planned = dataset.task, _planned(dataset.folder)
     splits = [split for split, examples in dataset.splits.items() if examples]
-    names = ["symbols", "length", "problem", "answer"]
+    names = ["symbols", "length", "problem", "answer", *_difficulties(dataset)]
     listed: dict[str, list[Any]] = {name: [] for name in ("split", "row", *names)}
     maps = []
     for number, split in enumerate(splits):
@@ -82,6 +83,7 @@ def dataset_document(
             listed[name] += values
     items = zip(listed["problem"], listed["answer"], repeat("correct"))
     rows = _rows(task, listed, explanations(task, items, workers, progress))
+    rows |= {name: _shown(listed[name]) for name in _difficulties(dataset)}
     description = dataset.description
     return Document(
         title=f"{dataset.name}, seed {description['seed']}",
@@ -126,7 +128,29 @@ def _columns(rows: dict[str, list[Any]]) -> list[Any]:
     length = column("answer_length", "tokens of the answer", "number", facet=True)
     answered = column("answered", "has an answer", "choice", facet=True)
     columns = [ROW, split, SYMBOLS, LENGTH, PROBLEM, ANSWER, length, answered, OPERATORS]
+    columns += [column(name, *shown, facet=True) for name, shown in DIFFICULTIES.items()]
     return [each for each in columns if each["name"] in rows]
+
+
+DIFFICULTIES = {
+    "positions": ("positions that are needed", "number"),
+    "depth": ("temporal depth", "number"),
+    "satisfying": ("share of satisfying assignments", "number"),
+    CONTROLS: ("controls that are right", "choice"),
+}
+"""The columns of difficulty, with their names on the page and their kinds."""
+
+
+def _difficulties(dataset: Dataset) -> list[str]:
+    """Return the columns of difficulty of a data set. Older data sets have none."""
+    split = next((split for split, examples in dataset.splits.items() if examples), None)
+    known = dataset.table(split).column_names if split else ()
+    return [name for name in DIFFICULTIES if name in known]
+
+
+def _shown(values: list[Any]) -> list[Any]:
+    """Return the values of a column of difficulty: a text instead of no control."""
+    return ["no control" if value == "" else value for value in values]
 
 
 def _planned(folder: Path) -> Cells:
