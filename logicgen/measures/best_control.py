@@ -127,6 +127,12 @@ class Beside:
         return {f"{before}{name}": value for name, value in found.items()}
 
 
+def control_text(score: Mapping[str, Any], before: str = "") -> str:
+    """Return the best control of a score with its share of right answers, as text."""
+    name, share = (score[f"{before}best_control{end}"] for end in ("", "_accuracy"))
+    return f"{name} {100 * share:.1f}%"
+
+
 def comparison_lines(score: Mapping[str, Any]) -> list[str]:
     """Return the comparison of a model with the controls as lines of text.
 

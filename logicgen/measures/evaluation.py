@@ -32,7 +32,7 @@ from logicgen.measures.answers_figures import (
     plain_accuracy,
     verified_accuracy,
 )
-from logicgen.measures.best_control import PLAIN, comparison_lines
+from logicgen.measures.best_control import PLAIN, comparison_lines, control_text
 from logicgen.measures.predictions import SCHEMA, About
 from logicgen.measures.scores import VERDICTS, Score, Scores
 from logicgen.report.document import Document, FactTable, write_document
@@ -177,7 +177,7 @@ def _beside(score: Mapping[str, Any]) -> str:
     found = ""
     for before, called in (("", "best control"), ("verified_", "verified")):
         if f"{before}best_control" in score:
-            found += f"{',' if before else ';'} {called}: {_control(score, before)}"
+            found += f"{',' if before else ';'} {called}: {control_text(score, before)}"
     return found
 
 
@@ -381,18 +381,12 @@ def _scores(scores: Scores) -> FactTable:
     heads += ["best control, verified"] if verified and control else []
     for name, flat in flats.items():
         row = [PARTS.get(name, name), f"{flat['examples']:,}", percent(flat)]
-        row += [_control(flat)] if control else []
+        row += [control_text(flat)] if control else []
         row += [f"{flat[verdict]:,}" for verdict in VERDICTS]
         row += [percent(flat, "verified_accuracy")] if verified else []
-        rows.append(row + ([_control(flat, "verified_")] if verified and control else []))
+        rows.append(row + ([control_text(flat, "verified_")] if verified and control else []))
     notes = comparison_lines(flats["overall"])
     return FactTable("Scores", heads, rows, " ".join(f"{line}." for line in notes))
-
-
-def _control(score: Mapping[str, Any], before: str = "") -> str:
-    """Return the best control of a score with its share of right answers, as text."""
-    name, share = (score[f"{before}best_control{end}"] for end in ("", "_accuracy"))
-    return f"{name} {100 * share:.1f}%"
 
 
 def _facts(about: About, scores: Scores) -> FactTable:

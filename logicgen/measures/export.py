@@ -10,6 +10,7 @@ from logicgen import recipes
 from logicgen.data.cards import markdown_table, plain
 from logicgen.errors import LogicgenError
 from logicgen.files import write_text
+from logicgen.measures.best_control import control_text
 from logicgen.measures.comparison import COLUMNS
 from logicgen.measures.evaluation import SUMMARY
 from logicgen.model import checkpoint
@@ -106,18 +107,30 @@ def _card(
     for summary in scores:
         split = summary.get("split", "")
         lines += ["", f"Right answers on `{summary['data']}`, {split}, judged by the solver:", ""]
-        found = [(called, summary[part]) for part, called in COLUMNS.items() if part in summary]
-        columns = {"right, 95% interval": "accuracy"}
-        if all("verified_accuracy" in score for _, score in found):
-            draws = summary["decoding"]["verified"]["draws"]
-            columns[f"best of {draws}, verified"] = "verified_accuracy"
-        rows = [
-            [called, *(_interval(score, key) for key in columns.values()), f"{score['examples']:,}"]
-            for called, score in found
-        ]
-        lines.append(markdown_table(["where", *columns, "examples"], rows))
+        lines.append(_table(summary))
     lines += ["", *_limits(made)]
     return "\n".join(lines) + "\n"
+
+
+def _table(summary: dict[str, Any]) -> str:
+    """Return the scores of an evaluation as a table, with the best control beside each score."""
+    found = [(called, summary[part]) for part, called in COLUMNS.items() if part in summary]
+    columns = {"right, 95% interval": ""}
+    if all("verified_accuracy" in score for _, score in found):
+        draws = summary["decoding"]["verified"]["draws"]
+        columns[f"best of {draws}, verified"] = "verified_"
+    heads = ["where"]
+    rows = [[called] for called, _ in found]
+    for head, before in columns.items():
+        heads.append(head)
+        controls = all(f"{before}best_control" in score for _, score in found)
+        heads += ["best control"] if controls else []
+        for row, (_, score) in zip(rows, found, strict=True):
+            row.append(_interval(score, f"{before}accuracy"))
+            row += [control_text(score, before)] if controls else []
+    for row, (_, score) in zip(rows, found, strict=True):
+        row.append(f"{score['examples']:,}")
+    return markdown_table([*heads, "examples"], rows)
 
 
 def _learning(made: dict[str, Any]) -> list[str]:
