@@ -60,7 +60,10 @@ def test_the_card_tells_time_verified_scores_and_limits(run: Path, tmp_path: Pat
     score = {"accuracy": 0.5, "accuracy_low": 0.4, "accuracy_high": 0.6, "examples": 90}
     verified = {"verified_accuracy": 1, "verified_accuracy_low": 0.9, "verified_accuracy_high": 1}
     decoding = {"verified": {"draws": 16}}
-    both = {"data": "a", "split": "grid", "decoding": decoding, "overall": score | verified}
+    controls = {"best_control": "vote", "best_control_accuracy": 0.25}
+    controls |= {"verified_best_control": "walk", "verified_best_control_accuracy": 0.75}
+    both = {"data": "a", "split": "grid", "decoding": decoding}
+    both["overall"] = score | verified | controls
     plain = {"data": "b", "split": "grid", "decoding": {}, "overall": score}
     (run / "grid-of-others" / "summary.json").write_text(json.dumps(plain))
     (run / "grid" / "summary.json").write_text(json.dumps(both))
@@ -70,8 +73,12 @@ def test_the_card_tells_time_verified_scores_and_limits(run: Path, tmp_path: Pat
     export(run, tmp_path / "out", "mine")
     card = (tmp_path / "out" / "README.md").read_text()
     assert "7 steps in 4 minutes on problems" in card  # 3.5
-    assert "| where | right, 95% interval | best of 16, verified | examples |" in card
-    assert "| all | 50.0% [40.0, 60.0] | 100.0% [90.0, 100.0] | 90 |" in card
+    heads = "right, 95% interval | best control | best of 16, verified | best control"
+    assert f"| where | {heads} | examples |" in card
+    assert (
+        "| all | 50.0% [40.0, 60.0] | vote 25.0% | 100.0% [90.0, 100.0] | walk 75.0% | 90 |" in card
+    )
+    assert "| where | right, 95% interval | examples |" in card
     assert card.index("on `a`, grid") < card.index("on `b`, grid")
     assert "\nLimits: " in card
 

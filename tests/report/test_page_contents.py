@@ -64,6 +64,23 @@ def test_an_example_takes_at_most_500_bytes(tmp_path):
     assert (len(rendered(document)) - bare) / 600 < 500
 
 
+def test_difficulty_can_be_filtered(tmp_path):
+    make(tmp_path / "data", {
+        "task": "ltl", "solver": None, "verifier": None, "grid": None,
+        "problem": {"source": "obligations"},
+        "region": {"symbols": [2, 2], "length": [14, 16], "balance": "length"},
+        "sizes": {"train": 12},
+    })  # fmt: skip
+    data = dataset_document(load_dataset(tmp_path / "data")).data
+    facets = {each["name"] for each in data["columns"] if each.get("facet")}
+    assert {"positions", "depth", "controls"} <= facets
+    rows = load_dataset(tmp_path / "data").table("train").to_pylist()
+    by_row = {row: place for place, row in enumerate(data["rows"]["row"])}
+    for number, row in enumerate(rows):
+        assert data["rows"]["positions"][by_row[number]] == row["positions"]
+        assert data["rows"]["controls"][by_row[number]] == (row["controls"] or "no control")
+
+
 def test_what_is_no_evaluation_is_refused(tmp_path, reports):
     with pytest.raises(LogicgenError, match="holds no answers"):
         write_evaluation_page(evaluated(tmp_path / "empty", "ltl", []))
