@@ -21,6 +21,9 @@ from logicgen.tasks.task import symbols_of
 Values = dict[str, bool]
 """The truth value of each symbol."""
 
+Pattern = tuple[bool, ...] | None
+"""A fixed answer: values in order of first occurrence, or None for `unsat`."""
+
 
 class FormulaControl(Control):
     """A control that reads a formula and yields answers, most trusted first."""
@@ -103,7 +106,8 @@ class ConstantAnswer(FormulaControl):
 
     The answers are the fixed answers that are right most often in the training split. Symbols are
     counted in order of first occurrence, so renaming a problem renames its answer. A symbol beyond
-    the fixed values is true.
+    the fixed values is true. If the training split has unsatisfiable problems, `unsat` is one of
+    the fixed answers.
     """
 
     name = "constant"
@@ -115,10 +119,10 @@ class ConstantAnswer(FormulaControl):
     CANDIDATES = 30
 
     def __init__(self) -> None:
-        self._patterns: list[tuple[bool, ...]] = [(), (False,) * 100]
+        self._patterns: list[Pattern] = [(), (False,) * 100]
 
     def fit(self, solved: Sequence[Shot]) -> None:
-        seen: dict[tuple[bool, ...], int] = dict.fromkeys(self._patterns, 0)
+        seen: dict[Pattern, int] = dict.fromkeys(self._patterns, 0)
         for problem, answer in solved:
             pattern = self._pattern(problem, answer)
             seen[pattern] = seen.get(pattern, 0) + 1
@@ -127,8 +131,7 @@ class ConstantAnswer(FormulaControl):
         problems = [self.task.decode_problem(problem) for problem, _ in solved[: self.COMPARED]]
         right = {
             pattern: sum(
-                self.task.check(each, self.answer(self._values(each, pattern))).is_right
-                for each in problems
+                self.task.check(each, self._answer(each, pattern)).is_right for each in problems
             )
             for pattern in candidates
         }
@@ -136,7 +139,7 @@ class ConstantAnswer(FormulaControl):
 
     def candidates(self, formula: Formula) -> Iterator[Any]:
         for pattern in self._patterns:
-            yield self.answer(self._values(formula, pattern))
+            yield self._answer(formula, pattern)
 
     @abstractmethod
     def answer(self, values: Values) -> Any:
@@ -146,15 +149,19 @@ class ConstantAnswer(FormulaControl):
     def values(self, answer: str) -> Values:
         """Return the first value that an answer gives to each symbol."""
 
-    def _pattern(self, problem: str, answer: str) -> tuple[bool, ...]:
+    def _pattern(self, problem: str, answer: str) -> Pattern:
         """Return the values of an answer, in order of first occurrence in the problem.
 
         A symbol that the answer does not mention counts as true.
         """
+        if self.task.decode_answer(answer) == self.task.refutation:
+            return None
         values = self.values(answer)
         return tuple(values.get(name, True) for name in symbols_of(problem))
 
-    @staticmethod
-    def _values(formula: Formula, pattern: tuple[bool, ...]) -> Values:
+    def _answer(self, formula: Formula, pattern: Pattern) -> Any:
+        """Return the answer with the values of a pattern."""
+        if pattern is None:
+            return self.task.refutation
         rest = (True,) * len(formula.symbols)
-        return dict(zip(formula.symbols, pattern + rest, strict=False))
+        return self.answer(dict(zip(formula.symbols, pattern + rest, strict=False)))

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from logicgen.solvers.ltl_graph import Graph
-from logicgen.syntax.answers import Trace
+from logicgen.syntax.answers import NO_ANSWER, Trace
 from logicgen.tasks import load_task
 from logicgen.tasks.controls import load_control
 from logicgen.tasks.formula_controls import flipped, holds, polarities
@@ -158,3 +158,10 @@ def test_a_fitted_constant_is_right_at_least_as_often_on_its_problems() -> None:
     control = load_control(task, "constant")
     control.fit(solved)
     assert control.answers("& ! x y", 1) == ["x 0 y 1"]
+
+
+def test_a_fitted_constant_answers_unsat_if_most_problems_are_unsatisfiable() -> None:
+    control, none = load_control(load_task("ltl"), "constant"), NO_ANSWER.prefix
+    control.fit([("& a ! a", none), ("& b ! b", none), ("a", "{ a }")])
+    assert control.answers("& c ! c", 1) == [none]
+    assert len(control.answers("a", 3)) == 3
