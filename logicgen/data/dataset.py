@@ -17,7 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from logicgen.data.folder import DataFolder, confined
-from logicgen.data.recipe import DataRecipe, Region
+from logicgen.data.ranges import Region
+from logicgen.data.recipe import DataRecipe
 from logicgen.data.schemas import DatasetDescription
 from logicgen.data.shards import read_shard
 from logicgen.errors import LogicgenError, reason_of

@@ -15,7 +15,8 @@ from os.path import exists, isdir, isfile
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
-from logicgen.data.recipe import SPLITS, Recipe, Region
+from logicgen.data.ranges import Region
+from logicgen.data.recipe import SPLITS, Recipe
 from logicgen.data.schemas import Description
 from logicgen.errors import LogicgenError, nearest, reading
 from logicgen.files import (

@@ -2,7 +2,7 @@
 
 The modules of this package use these terms:
 
-    cell      the problems of one number of symbols and one range of lengths
+    cell      the problems of one number of symbols and one range of lengths, or of one difficulty
     part      a group of cells
     slot      the place of an example in its split
     unit      a group of slots, whose examples become one shard (file)
@@ -42,6 +42,7 @@ from logicgen.data.folder import head
 from logicgen.data.maker import LostError, Maker, PartClaims, ShardFacts, WorkFiles, keys_file
 from logicgen.data.pilot import check_difficulty
 from logicgen.data.plan import CellPlan, DrawingRound, first_round, next_round, shard_size
+from logicgen.data.ranges import COLUMNS
 from logicgen.data.recipe import SPLITS, DataRecipe, Progress
 from logicgen.data.unique import Partition
 from logicgen.errors import LogicgenError
@@ -261,15 +262,19 @@ class _Generation:
 
     def cells(self) -> str:
         """Return a CSV text: the planned, made and possible numbers of examples of each cell."""
-        lines = ["split,symbols,length,asked,held,exist"]
+        parts = (self.recipe.region, *([self.recipe.grid] if self.recipe.grid else []))
+        columns = [name for name in COLUMNS if any(name in part.columns for part in parts)]
+        lines = [["split", "symbols", "length", *columns, "asked", "held", "exist"]]
         for split in sorted(self.plans, key=SPLITS.index):
-            plans = self.plans[split]
-            for plan in sorted(plans, key=lambda p: (p.cell.symbols or 0, p.cell.length)):
-                symbols = "" if plan.cell.symbols is None else plan.cell.symbols
-                first, last = plan.cell.lengths[0], plan.cell.lengths[-1]
-                length = first if first == last else f"{first}-{last}"
-                lines.append(f"{split},{symbols},{length},{plan.asked},{plan.held},{plan.holds}")
-        return "\n".join(lines) + "\n"
+            for plan in sorted(self.plans[split], key=_order):
+                cell, bands = plan.cell, {band.column: str(band) for band in plan.cell.bands}
+                symbols = "" if cell.symbols is None else f"{cell.symbols}"
+                first, last = cell.lengths[0], cell.lengths[-1]
+                length = f"{first}" if first == last else f"{first}-{last}"
+                counts = (f"{plan.asked}", f"{plan.held}", f"{plan.holds}")
+                difficulty = (bands.get(name, "") for name in columns)
+                lines.append([split, symbols, length, *difficulty, *counts])
+        return "".join(",".join(line) + "\n" for line in lines)
 
     def account(self) -> dict[str, Any]:
         """Return the part of the description that lists the shards and counts the cells."""
@@ -292,6 +297,10 @@ class _Generation:
         distinct = self.recipe.distinct or self.recipe.load_task().distinct
         same = {"up to": "renaming" if distinct == "alpha" else "equality", "checked": True}
         return {"examples": examples, "distinct": same, "splits": splits}
+
+
+def _order(plan: CellPlan) -> tuple[int, int, list[float]]:
+    return plan.cell.symbols or 0, plan.cell.length, [band.low for band in plan.cell.bands]
 
 
 def _each(

@@ -7,6 +7,7 @@ from itertools import cycle, islice
 from random import Random
 
 from logicgen.data.plan import CellPlan
+from logicgen.data.ranges import Ranges
 from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError
 from logicgen.tasks import Cell
@@ -24,18 +25,28 @@ def check_difficulty(
     name: the name of the recipe, for the message.
     stages: pairs of a split and the plans of its cells.
     """
-    if not recipe.difficulty:
+    divided = {name: part for name, part in _tables(recipe) if recipe.difficulty or part.columns}
+    if not divided:
         return
     drawer, cells = Drawer(recipe.rules(), seed), dict[str, list[Cell]]()
     for split, plans in stages:
         here = cells.setdefault("grid" if split == "grid" else "region", [])
         here += [plan.cell for plan in plans if plan.quota]
-    for table, some in cells.items():
-        if some and not _exists(drawer, seed, list(dict.fromkeys(some))):
+    for table, part in divided.items():
+        some = list(dict.fromkeys(cells.get(table, ())))
+        if some and not _exists(drawer, seed, some):
+            keys = [f"{table}.{column}" for column in part.columns]
+            key = "difficulty" if recipe.difficulty else " and ".join(keys)
             raise LogicgenError(
-                f"{name}: difficulty: no problem of {DRAWS:,} draws from the {table} meets this"
-                f" table: widen a range of difficulty, or change [{table}] or the operators"
+                f"{name}: {key}: no problem of {DRAWS:,} draws from the {table} meets this"
+                f" {'table' if recipe.difficulty else 'key'}: widen a range of difficulty, or"
+                f" change [{table}] or the operators"
             )
+
+
+def _tables(recipe: DataRecipe) -> list[tuple[str, Ranges]]:
+    grid: list[tuple[str, Ranges]] = [] if recipe.grid is None else [("grid", recipe.grid)]
+    return [("region", recipe.region), *grid]
 
 
 def _exists(drawer: Drawer, seed: int, cells: Sequence[Cell]) -> bool:

@@ -18,7 +18,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from random import Random
 
-from logicgen.data.recipe import SPLITS, DataRecipe, Grid, Progress
+from logicgen.data.ranges import Grid
+from logicgen.data.recipe import SPLITS, DataRecipe, Progress
 from logicgen.tasks import Cell, Source
 from logicgen.tasks.problems import RENAMED, RESERVED, Slot, alphabet
 
@@ -82,11 +83,25 @@ def _inside(recipe: DataRecipe, cell: Cell) -> bool:
     """Return whether a grid cell lies in the training region."""
     (least, most), (shortest, longest) = recipe.region.symbols, recipe.region.length
     within = shortest <= cell.lengths[0] and cell.lengths[-1] <= longest
-    return least <= (cell.symbols or 0) <= most and within
+    fewest, greatest = cell.among or (cell.symbols or 0, cell.symbols or 0)
+    if not (within and least <= fewest and greatest <= most):
+        return False
+    for band in cell.bands:
+        low, high = recipe.region.columns.get(band.column, (-math.inf, math.inf))
+        if not low <= band.low <= band.high <= high:
+            return False
+    return True
 
 
 def capacity(recipe: DataRecipe, source: Source, cell: Cell) -> float:
-    """Return the number of different problems of a cell, as defined by `recipe.distinct`."""
+    """Return the number of different problems of a cell, as defined by `recipe.distinct`.
+
+    The number contains problems of any difficulty.
+    """
+    return sum(_capacity(recipe, source, size) for size in source.sizes(cell))
+
+
+def _capacity(recipe: DataRecipe, source: Source, cell: Cell) -> float:
     counts = source.count(cell)
     if recipe.alpha or recipe.names not in RENAMED or math.inf in counts.values():
         return sum(counts.values())
@@ -107,13 +122,16 @@ def split_cells(
     """Return the plans of the cells of a split."""
     part, plans, begun = recipe.part(split), list[CellPlan](), time.monotonic()
     size = part.per_cell if isinstance(part, Grid) else getattr(recipe.sizes, split)
-    cells = list(part.cells())
+    cells, known = list(part.cells()), dict[Cell, float]()
     for cell in cells:
         if time.monotonic() > begun + QUICK:
             progress(f"cells of {split}", len(plans), len(cells))
         held_out = split != "train" and recipe.sizes.train > 0
         held_out = held_out and (split != "grid" or _inside(recipe, cell))
-        holds = capacity(recipe, source, cell)
+        size_alone = replace(cell, bands=())
+        if size_alone not in known:
+            known[size_alone] = capacity(recipe, source, size_alone)
+        holds = known[size_alone]
         # A held-out split may take about 1 / RESERVED of the problems of a cell.
         room = -(-int(holds) // RESERVED) if held_out and holds != math.inf else holds
         plans.append(CellPlan(cell, size, holds, int(min(size, room)), held_out))

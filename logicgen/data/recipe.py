@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import (
-    AfterValidator,
-    Field,
-    SerializerFunctionWrapHandler,
-    model_serializer,
-    model_validator,
-)
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from logicgen import recipes
+from logicgen.data.ranges import MOST_EXAMPLES, Grid, Region
 from logicgen.errors import LogicgenError, at
 from logicgen.recipes import Table, changed, read_toml, validate
-from logicgen.tasks import Cell, Settings, Source, Task, fitting_solver, load_corpus_task, load_task
-from logicgen.tasks.conditions import Conditions
+from logicgen.tasks import Settings, Source, Task, fitting_solver, load_corpus_task, load_task
+from logicgen.tasks.conditions import Conditions, read_band
 from logicgen.tasks.corpus_task import CORPUS_SPLITS, CorpusTask
 from logicgen.tasks.problems import Rules
 
@@ -29,28 +24,7 @@ Progress = Callable[[str, int, int], None]
 Holds = Literal["problems", "sequences", "ciphers"]
 SPLITS = ("train", "validation", "test", "grid")
 
-
-def _ordered(bounds: tuple[int, int]) -> tuple[int, int]:
-    if bounds[0] > bounds[1]:
-        raise ValueError(f"the range {list(bounds)} is empty: the smaller number first")
-    return bounds
-
-
-Positive = Annotated[int, Field(ge=1)]
-Count = Annotated[int, Field(ge=0)]
-# `strict=False` accepts a list for a tuple, because TOML and JSON have no tuples.
-_RANGE = Field(strict=False), AfterValidator(_ordered)
-Symbols = Annotated[tuple[Count, Annotated[int, Field(le=1_000_000)]], *_RANGE]
-Lengths = Annotated[tuple[Positive, Annotated[int, Field(le=10_000)]], *_RANGE]
-
-# The largest number of cells. The problems of every cell are counted before the first example is
-# drawn, and one page of a report shows all cells.
-MOST_CELLS = 100_000
-
-# The largest number of examples. One machine would need weeks for more examples.
-MOST_EXAMPLES = 1_000_000_000
 Size = Annotated[int, Field(ge=0, le=MOST_EXAMPLES)]
-
 
 # Default limits for solving one problem, in search steps and in seconds. Most problems take
 # microseconds.
@@ -108,82 +82,12 @@ class Recipe(Table):
         """Return the recipe with `size` examples, or raise LogicgenError naming `where`."""
 
 
-class _Ranges(Table):
-    """A range of symbols and a range of lengths, both inclusive."""
-
-    symbols: Symbols
-    length: Lengths
-    # The number of lengths in a cell (a group of problems with one number of symbols). It is more
-    # than one if the length of a problem cannot be chosen, or if only some lengths exist.
-    step: Positive = 1
-
-    @property
-    def counted(self) -> bool:
-        """Return whether a cell has a number of symbols; otherwise it has lengths only."""
-        return True
-
-    def cells(self, symbols: Iterable[int | None] | None = None) -> Iterator[Cell]:
-        """Yield the cells: the groups of problems with one number of symbols and similar lengths.
-
-        symbols: the numbers of symbols; all numbers of the range if not given.
-        """
-        shortest, longest = self.length
-        every = range(self.symbols[0], self.symbols[1] + 1) if self.counted else [None]
-        for count in every if symbols is None else symbols:
-            for length in range(shortest, longest + 1, self.step):
-                yield self.cell(count, length)
-
-    def cell(self, symbols: int | None, length: int) -> Cell:
-        """Return the cell (group of problems) with this number of symbols and this length."""
-        shortest, longest = self.length
-        first = length - (length - shortest) % self.step
-        return Cell(symbols, first, min(self.step, longest + 1 - first))
-
-    def check_cells(self) -> int:
-        """Count the cells: the pairs of a number of symbols and a length in these ranges.
-
-        Raises ValueError if there are more than `MOST_CELLS` cells.
-        """
-        (least, most), (shortest, longest) = self.symbols, self.length
-        cells = (most - least + 1) * len(range(shortest, longest + 1, self.step))
-        if cells > MOST_CELLS:
-            raise ValueError(
-                f"{cells:,} cells of symbols and length; {MOST_CELLS:,} are allowed: narrow a range"
-            )
-        return cells
-
-    @model_validator(mode="after")
-    def _bounded(self) -> Self:
-        if self.counted:
-            self.check_cells()
-        return self
-
-
-class Region(_Ranges):
-    """The region of training problems; validation and test follow the same distribution.
-
-    The distribution is uniform over the values of `balance`, as far as problems exist.
-    """
-
-    balance: Literal["length", "symbols-and-length"] = "length"
-
-    @property
-    def counted(self) -> bool:
-        return self.balance == "symbols-and-length"
-
-
 class Sizes(Table):
     """The number of examples of each split."""
 
     train: Size = 0
     validation: Size = 0
     test: Size = 0
-
-
-class Grid(_Ranges):
-    """Cells for evaluation, also beyond the training region, with equal numbers of examples."""
-
-    per_cell: Annotated[int, Field(ge=1, le=MOST_EXAMPLES)]
 
 
 class DataRecipe(Recipe):
@@ -319,6 +223,8 @@ class DataRecipe(Recipe):
             )
         for key, part in (("region", self.region), ("grid", self.grid)):
             with at(f"{where}: {key}"):
+                for column, (low, high) in (part.columns if part else {}).items():
+                    read_band(self.load_task(), column, [low, high], self.unsatisfiable)
                 _check_exists(source, part)
         for key, solver in (("solver", self.solver), ("verifier", self.verifier)):
             with at(f"{where}: {key}"):
@@ -339,12 +245,12 @@ def _check_exists(source: Source, part: Region | Grid | None) -> None:
     if part is None:
         return
     least, most = part.symbols
-    for cell in part.cells([None]):
+    for cell in part.sizes([None]):
         found = [source.obstacle(replace(cell, symbols=symbols)) for symbols in (most, least)]
         if found[0] and found[1]:
             raise LogicgenError(found[0])
     for symbols in (least, most):
-        found = [source.obstacle(cell) for cell in part.cells([symbols])]
+        found = [source.obstacle(cell) for cell in part.sizes([symbols])]
         if found[0] and all(found):
             raise LogicgenError(found[0])
 

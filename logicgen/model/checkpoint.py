@@ -25,7 +25,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from logicgen import recipes
-from logicgen.data.recipe import Lengths, Symbols
+from logicgen.data.ranges import Lengths, Symbols
 from logicgen.data.schemas import Checksum, Count
 from logicgen.errors import LogicgenError, reading
 from logicgen.files import (

@@ -1,7 +1,8 @@
 """Write the HTML page of a data set: a sample of its examples, and heat maps of its cells.
 
 A cell is a number of symbols together with a range of lengths. For each cell, a map shows the
-number of examples, the planned number of examples, and the number of possible problems.
+number of examples, the planned number of examples, and the number of possible problems. Cells of
+difficulty have a table instead.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,8 @@ import pyarrow as pa
 
 from logicgen.data.dataset import Dataset
 from logicgen.data.generate import CELLS
+from logicgen.data.ranges import COLUMNS
+from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError, reading
 from logicgen.report.document import Document, FactTable, write_document
 from logicgen.report.rows import (
@@ -41,6 +45,9 @@ from logicgen.report.rows import (
 )
 from logicgen.tasks import Task
 from logicgen.tasks.conditions import CONTROLS
+
+# The most rows of a table.
+MOST_ROWS = 200
 
 Cells = dict[tuple[str, int | None, int], dict[str, float]]
 """The rows of `cells.csv`: from (split, number of symbols, least length) to further columns.
@@ -68,7 +75,7 @@ def dataset_document(
 
     most: the largest number of examples on the page. Each split gets an equal share of it.
     """
-    task, planned = dataset.task, _planned(dataset.folder)
+    task, (planned, divided) = dataset.task, _planned(dataset.folder)
     splits = [split for split, examples in dataset.splits.items() if examples]
     names = ["symbols", "length", "problem", "answer", *_difficulties(dataset)]
     listed: dict[str, list[Any]] = {name: [] for name in ("split", "row", *names)}
@@ -88,7 +95,7 @@ def dataset_document(
     return Document(
         title=f"{dataset.name}, seed {description['seed']}",
         lead=dataset.recipe.description or f"Problems of the task {dataset.task_name}.",
-        summary=[_splits(dataset)],
+        summary=[_splits(dataset), *_divided_tables(dataset.recipe, divided)],
         data=page_data(
             {dataset.task_name: task_facts(task)},
             _columns(rows),
@@ -153,15 +160,22 @@ def _shown(values: list[Any]) -> list[Any]:
     return ["no control" if value == "" else value for value in values]
 
 
-def _planned(folder: Path) -> Cells:
-    """Return the rows of `cells.csv` in the folder of a data set; {} if this file is missing."""
+def _planned(folder: Path) -> tuple[Cells, list[dict[str, str]]]:
+    """Return the rows of `cells.csv` in the folder of a data set, and its rows of difficulty.
+
+    Both are empty if this file is missing.
+    """
     found: Cells = {}
+    divided: list[dict[str, str]] = []
     path = folder / CELLS
     if not path.is_file():
-        return found
+        return found, divided
     try:
         with reading(path), path.open(encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file):
+                if any(row.get(name) for name in COLUMNS):
+                    divided.append(row)
+                    continue
                 symbols = int(row["symbols"]) if row["symbols"] else None
                 # The length may be a range such as 5-8.
                 first = int(row["length"].partition("-")[0])
@@ -171,7 +185,31 @@ def _planned(folder: Path) -> Cells:
         raise LogicgenError(
             f"{path}: damaged: remove it, or generate the data set again in an empty folder"
         ) from None
-    return found
+    return found, divided
+
+
+def _divided_tables(recipe: DataRecipe, divided: list[dict[str, str]]) -> list[FactTable]:
+    """Return the tables of cells of difficulty: for each split, its two axes."""
+    tables = []
+    for split in dict.fromkeys(row["split"] for row in divided):
+        here = [row for row in divided if row["split"] == split]
+        part = recipe.part(split)
+        down, across = sorted(
+            part.grouping, key=lambda axis: len({row[axis] for row in here}), reverse=True
+        )
+        heads = sorted({row[across] for row in here}, key=_first)
+        held = {(row[down], row[across]): f"{row['held']} of {row['asked']}" for row in here}
+        numbers = sorted({row[down] for row in here}, key=_first)[:MOST_ROWS]
+        rows = [[number, *(held.get((number, head), "") for head in heads)] for number in numbers]
+        title = f"{split}: examples by {down} and {across}"
+        tables.append(FactTable(title, [down, *(f"{across} {head}" for head in heads)], rows))
+    return tables
+
+
+def _first(text: str) -> float:
+    """Return the least number of a range such as 0.1-1."""
+    found = re.match(r"[\d.]+(e-\d+)?", text)
+    return float(found[0]) if found else 0.0
 
 
 def _count_map(dataset: Dataset, split: str, table: pa.Table, planned: Cells) -> dict[str, Any]:
@@ -243,5 +281,5 @@ def version_facts(description: dict[str, Any]) -> FactTable:
 def _files(dataset: Dataset) -> FactTable:
     files = dataset.files(dataset.description)
     rows = [[name, f"{f['examples']:,}", f"{f['bytes']:,}", f["sha256"]] for name, f in files]
-    says = "" if len(rows) <= 200 else f"The first 200 of {len(rows):,}."
-    return FactTable("Files", ["file", "examples", "bytes", "SHA-256"], rows[:200], says)
+    says = "" if len(rows) <= MOST_ROWS else f"The first {MOST_ROWS} of {len(rows):,}."
+    return FactTable("Files", ["file", "examples", "bytes", "SHA-256"], rows[:MOST_ROWS], says)

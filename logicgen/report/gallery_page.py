@@ -108,7 +108,7 @@ def _add_examples(rows: Rows, name: str, recipe: DataRecipe, workers: int) -> No
 
 
 def _examples(recipe: DataRecipe) -> list[Example]:
-    cells = [cell for cell in recipe.region.cells([None]) if cell.length <= LONGEST]
+    cells = [cell for cell in recipe.region.sizes([None]) if cell.length <= LONGEST]
     last = len(cells) - 1
     places = sorted({round(i * last / (EXAMPLES - 1)) for i in range(EXAMPLES)}) if cells else []
     unit = Unit(

@@ -118,16 +118,16 @@ class Meter:
         self._controls = {name: load_control(task, name) for name in names}
 
     def measured(
-        self, problem: Any, answer: Any, text: str, band: Band | None = None
+        self, problem: Any, answer: Any, text: str, bands: Sequence[Band] = ()
     ) -> tuple[int | float | str | None, ...] | None:
         """Return the values of `difficulty_columns`; None if the example fails a condition.
 
         problem, answer: values of the task. The names of their symbols do not matter.
         text: the problem as the data set contains it, in prefix notation.
-        band: a further condition.
+        bands: further conditions.
         """
         task, found = self.task, dict[str, Value]()
-        for each in (*self.conditions.bands, *([] if band is None else [band])):
+        for each in (*self.conditions.bands, *bands):
             if each.column not in found:
                 found[each.column] = task.difficulty_of(each.column, problem, answer)
             if found[each.column] not in each:

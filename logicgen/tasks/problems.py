@@ -176,6 +176,7 @@ class Drawer:
         self.rules, self.task, self.source, self.seed = rules, rules.task, rules.source, seed
         self.given_up = 0  # the number of problems that a solver could not decide
         self.alpha, self._meter = rules.alpha, Meter(rules.task, rules.conditions)
+        self._known: dict[Cell, list[Cell]] = {}  # the result of `Source.sizes` for cells
 
     def unit(self, slots: Iterable[Slot]) -> Drawn:
         """Draw an example for each slot. No two examples have the same problem."""
@@ -213,11 +214,12 @@ class Drawer:
             if number == PATIENCE and share < 1:
                 refuted = False
             rng = Random(f"{stem}{number}")
-            draw = self.source.sample(rng, slot.cell)
+            cell = self._size(rng, slot.cell)
+            draw = self.source.sample(rng, cell)
             if draw is None:
                 continue
             wanted = {Status.UNSAT} if refuted else {Status.SAT}
-            example = self._example(draw, rng, slot.cell, taken, wanted)
+            example = self._example(draw, rng, cell, taken, wanted)
             if example is not None:
                 seen.add(example.key)
                 return example, number
@@ -225,12 +227,25 @@ class Drawer:
 
     def is_accepted(self, rng: Random, cell: Cell) -> bool:
         """Draw a problem of a cell; return whether a data set without examples may contain it."""
+        cell = self._size(rng, cell)
         draw, share = self.source.sample(rng, cell), self.rules.unsatisfiable
         wanted = {Status.SAT} if share < 1 else set()
         wanted |= {Status.UNSAT} if share > 0 else set()
         if draw is None:
             return False
         return self._example(draw, rng, cell, _taken((), None), wanted) is not None
+
+    def _sizes(self, cell: Cell) -> list[Cell]:
+        """Return the cells of one size into which a cell divides; see `Source.sizes`."""
+        if cell not in self._known:
+            self._known[cell] = self.source.sizes(cell)
+        return self._known[cell]
+
+    def _size(self, rng: Random, cell: Cell) -> Cell:
+        """Draw the size of a problem: a part of a cell from which the source can draw."""
+        sizes = self._sizes(cell)
+        # A random number for other cells would change all earlier data sets.
+        return sizes[0] if len(sizes) == 1 else rng.choice(sizes)
 
     def listed(
         self, cell: Cell, split: str, remainder: int | None, seen: RandomKeys
@@ -243,18 +258,18 @@ class Drawer:
         seen: keys of earlier examples, which are not yielded again.
         """
         rng = Random(f"{self.seed}/{split}/{cell.symbols}/{cell.length}")
-        named = list(self._all(cell))
+        named = [(size, *pair) for size in self._sizes(cell) for pair in self._all(size)]
         rng.shuffle(named)
         share, found, refuted = self.rules.unsatisfiable, 0, 0
         refutation = self.task.refutation and self.task.encode(self.task.refutation)
         taken = _taken(seen, remainder)
-        for draw, names in named:
+        for size, draw, names in named:
             # Nearly all problems of the cell may be needed. So a satisfiable problem is accepted
             # even if the share of unsatisfiable problems is still too small.
             wanted = {Status.SAT} if share < 1 else set()
             if refuted < share * (found + 1):
                 wanted.add(Status.UNSAT)
-            example = self._example(draw, rng, cell, taken, wanted, names)
+            example = self._example(draw, rng, size, taken, wanted, names)
             if example is not None:
                 seen.add(example.key)
                 found += 1
@@ -314,7 +329,7 @@ class Drawer:
         key = alpha_class if self.alpha else fingerprint(problem)
         if taken(key):
             return None
-        difficulty = self._meter.measured(draw.problem, value, problem, cell.band)
+        difficulty = self._meter.measured(draw.problem, value, problem, cell.bands)
         if difficulty is None:
             return None
         answer, length = _renamed(answer, symbols, names), problem.count(" ") + 1

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
@@ -36,13 +36,15 @@ class Cell:
         symbols: the number of symbols; None if problems are not grouped by symbols.
         length: the least length, in tokens.
         width: the number of lengths, from `length` upwards.
-        band: the difficulty of the problems; None if problems are not grouped by difficulty.
+        among: the fewest and the most symbols, if they are drawn; None: the source decides.
+        bands: ranges of difficulty, at most one for each column.
     """
 
     symbols: int | None
     length: int
     width: int = 1
-    band: Band | None = None
+    among: tuple[int, int] | None = None
+    bands: tuple[Band, ...] = ()
 
     @property
     def lengths(self) -> range:
@@ -107,6 +109,24 @@ class Source(ABC):
     @abstractmethod
     def all(self, cell: Cell) -> Iterator[Draw]:
         """Yield every problem of a cell once up to renaming, if the problems can be counted."""
+
+    def sizes(self, cell: Cell) -> list[Cell]:
+        """Return the cells of one size into which a cell divides, if they contain problems.
+
+        A cell is returned alone if problems can be drawn from it directly.
+        """
+        if cell.among is None and not (self.exact and cell.width > 1):
+            return [cell]
+        counts = [cell.symbols] if cell.among is None else range(cell.among[0], cell.among[1] + 1)
+        lengths, width = (cell.lengths, 1) if self.exact else ([cell.length], cell.width)
+        sizes = (
+            replace(cell, symbols=symbols, length=length, width=width, among=None)
+            for length in lengths
+            for symbols in counts
+        )
+        return [
+            size for size in sizes if self.obstacle(size) is None and any(self.count(size).values())
+        ]
 
     def obstacle(self, cell: Cell) -> str | None:
         """Return why a cell is empty, and which keys to change; None if no reason is known.

@@ -14,7 +14,7 @@ from logicgen.data import estimate
 from logicgen.data import plan as planning
 from logicgen.data.opening import make, read_data_recipe
 from logicgen.data.plan import first_round
-from logicgen.data.recipe import MOST_CELLS, MOST_EXAMPLES
+from logicgen.data.ranges import MOST_CELLS, MOST_EXAMPLES
 from logicgen.errors import LogicgenError
 
 DATA = ("propositional-mini", "propositional-cnf", "ltl-mini", "copying-mini", "lookup-mini")
