@@ -70,6 +70,7 @@ class LTL(FormulaTask):
     controls: ClassVar = {
         "constant": "logicgen.tasks.ltl_controls:ConstantTrace",
         "place": "logicgen.tasks.ltl_controls:Placer",
+        "propagate": "logicgen.tasks.ltl_controls:Propagator",
         "random": "logicgen.tasks.ltl_controls:RandomTraces",
         "rule": "logicgen.tasks.ltl_controls:Rule",
         "vote": "logicgen.tasks.ltl_controls:TraceVote",

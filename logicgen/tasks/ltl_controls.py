@@ -21,9 +21,13 @@ from logicgen.tasks.formula_controls import (
 )
 from logicgen.tasks.ltl import LTL
 from logicgen.tasks.placement import Placement
+from logicgen.tasks.propagation import LassoGates
 
 # The most positions of a trace of the controls.
 MOST_POSITIONS = 8
+
+# The numbers of positions of the lassos of the control `propagate`.
+UNROLLED = (6, 8, 4, 12, 2, 1)
 
 # The most symbols that the rule flips in a vote.
 MOST_FLIPS = 2
@@ -199,6 +203,30 @@ class Placer(TraceControl):
         for placed in placements(formula):
             answer = trace(placed.letters(), placed.loop)
             if placed.fits:
+                yield answer
+            else:
+                failed.append(answer)
+        yield from failed
+
+
+class Propagator(TraceControl):
+    """Values that follow by propagation on a lasso whose last position repeats (`propagation.py`).
+
+    The first answer has six positions; further answers have other numbers. Answers whose values
+    contradict each other come last.
+    """
+
+    name = "propagate"
+    about = "values by propagation on a lasso of six positions, choices never taken back"
+
+    def candidates(self, formula: Formula) -> Iterator[Trace]:
+        graph = Graph()
+        root = graph.add(formula)
+        failed = []
+        for positions in UNROLLED:
+            unrolled = LassoGates(graph, root, positions)
+            answer = trace(unrolled.letters(), positions - 1)
+            if unrolled.fits:
                 yield answer
             else:
                 failed.append(answer)

@@ -81,6 +81,7 @@ class Propositional(FormulaTask):
         "greedy": "logicgen.tasks.propositional_controls:Greedy",
         "meanings": "logicgen.tasks.operator_controls:Meanings",
         "nearest": "logicgen.tasks.operator_controls:Nearest",
+        "parities": "logicgen.tasks.propositional_controls:Parities",
         "random": "logicgen.tasks.propositional_controls:RandomAssignments",
         "vote": "logicgen.tasks.propositional_controls:AssignmentVote",
         "walk": "logicgen.tasks.propositional_controls:AssignmentWalk",

@@ -16,6 +16,7 @@ from logicgen.tasks.formula_controls import (
     flipped,
     polarities,
 )
+from logicgen.tasks.parities import LinearSystem
 from logicgen.tasks.propositional import Propositional
 
 # The probability that the walk flips a random symbol of the formula.
@@ -127,6 +128,23 @@ def _probabilities(
             chance = found[left] + found[right] - 2 * found[left] * found[right]
         found[2 * node], found[2 * node + 1] = chance, 1 - chance
     return found
+
+
+class Parities(AssignmentControl):
+    """Values by linear equations over the field of two elements, without search (`parities.py`).
+
+    Symbols that the equations leave free are false. Further answers flip one or more symbols.
+    """
+
+    name = "parities"
+    about = "values by linear equations and propagation, choices never taken back"
+
+    def candidates(self, formula: Formula) -> Iterator[Assignment]:
+        graph = Graph()
+        values = LinearSystem(graph, graph.add(formula)).values()
+        values = {name: values.get(name, False) for name in formula.symbols}
+        for each in flipped(values, dict.fromkeys(values, 1)):
+            yield Assignment(tuple(each.items()))
 
 
 class AssignmentWalk(AssignmentControl):

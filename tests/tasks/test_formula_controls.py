@@ -8,13 +8,15 @@ from random import Random
 import pytest
 
 from logicgen.solvers.ltl_graph import Graph
-from logicgen.syntax.answers import NO_ANSWER, Trace
+from logicgen.syntax.answers import NO_ANSWER, Assignment, Trace
 from logicgen.tasks import load_task
 from logicgen.tasks.controls import load_control
 from logicgen.tasks.formula_controls import flipped, holds, polarities
 from logicgen.tasks.ltl_controls import depth, erased, trace
+from logicgen.tasks.parities import LinearSystem
 from logicgen.tasks.placement import Placement
 from logicgen.tasks.problems import ProblemSamples
+from logicgen.tasks.propagation import LassoGates
 from logicgen.tasks.propositional_controls import greedy
 from logicgen.tasks.task import rename, symbols_of
 
@@ -165,3 +167,41 @@ def test_a_fitted_constant_answers_unsat_if_most_problems_are_unsatisfiable() ->
     control.fit([("& a ! a", none), ("& b ! b", none), ("a", "{ a }")])
     assert control.answers("& c ! c", 1) == [none]
     assert len(control.answers("a", 3)) == 3
+
+
+def test_values_that_propagate_without_a_contradiction_satisfy_the_formula() -> None:
+    task, fits = load_task("ltl"), 0
+    for problem in problems("ltl", 300, (5, 25)):
+        graph = Graph()
+        root = graph.add(task.decode_problem(problem))
+        for positions in (1, 2, 4):
+            found = LassoGates(graph, root, positions)
+            if found.fits:
+                fits += 1
+                answer = trace(found.letters(), positions - 1)
+                assert task.check(task.decode_problem(problem), answer).is_right, problem
+    assert fits > 500
+
+
+def test_linear_equations_without_a_contradiction_satisfy_the_formula() -> None:
+    task, fits = load_task("propositional"), 0
+    drawn = ProblemSamples(task, (1, 8), (5, 40), seed=6, satisfiable=None)
+    for number in range(300):
+        formula = drawn[number]
+        graph = Graph()
+        system = LinearSystem(graph, graph.add(formula))
+        if system.fits:
+            fits += 1
+            values = dict.fromkeys(formula.symbols, False) | system.values()
+            assert task.check(formula, Assignment(tuple(values.items()))).is_right, formula
+    assert fits > 200
+
+
+def test_parities_are_solved_by_elimination() -> None:
+    task = load_task("propositional")
+    parities = load_control(task, "parities")
+    for problem in ("& & ^ a b ^ b c <-> c d", "^ a ! a", "& & ^ a b ^ b c ! ^ a b"):
+        formula = task.decode_problem(problem)
+        (answer,) = parities.answers(problem, 1)
+        right = task.check(formula, task.decode_answer(answer)).is_right
+        assert right == (task.solve(formula).witness is not None)
