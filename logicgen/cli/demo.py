@@ -51,7 +51,8 @@ PARTS = [
         "propositional-35",
         "propositional",
         "The shipped models answer formulas with up to twice as many symbols as in training (the"
-        " blue box). The map `verified` counts the first of up to 16 answers that the solver accepts.",
+        " blue box). The map `verified` counts the first of up to 16 answers that the solver"
+        " accepts.",
         per_cell=3,
     ),
     Part("ltl-35", "ltl", per_cell=3),

@@ -197,11 +197,7 @@ def predict_and_verify(
     for row, prediction in zip(rows, predictions, strict=True):
         row |= compared(data.task, prediction, row["answer"])
     with Verifier(data.task, data.recipe.verifier, workers, seconds) as verifier:
-        verdicts = verifier.verdicts(_items(rows, predictions), partial(progress, "verifying"))
-        for row, verdict in zip(rows, verdicts, strict=True):
-            row["verdict"] = verdict
-        if verified is not None:
-            _draw_again(rows, predictor, verifier, verified, partial(progress, "drawing again"))
+        _add_verdicts(rows, predictor, verifier, verified, progress)
         if controls:
             draws = None if verified is None else verified.draws
             counted = partial(progress, "controls")
@@ -222,6 +218,22 @@ def _asked(model: Answerer, verified: VerifiedSearch | None) -> dict[str, Any]:
         sampling = replace(verified.sampling, answers=verified.draws)
         how["verified"] = asdict(replace(verified, sampling=sampling))
     return how
+
+
+def _add_verdicts(
+    rows: list[dict[str, Any]],
+    predictor: Predictor,
+    verifier: Verifier,
+    verified: VerifiedSearch | None,
+    progress: Progress,
+) -> None:
+    """Add the verdicts on the predictions of rows, and perhaps verified answers."""
+    predictions = [row["prediction"] for row in rows]
+    verdicts = verifier.verdicts(_items(rows, predictions), partial(progress, "verifying"))
+    for row, verdict in zip(rows, verdicts, strict=True):
+        row["verdict"] = verdict
+    if verified is not None:
+        _draw_again(rows, predictor, verifier, verified, partial(progress, "drawing again"))
 
 
 def _draw_again(
