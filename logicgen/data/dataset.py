@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow.parquet import read_schema
 
 from logicgen.data.folder import DataFolder, confined
 from logicgen.data.ranges import Region
@@ -245,6 +246,13 @@ class Dataset(DataFolder[DataRecipe]):
         """Yield the problems of a split with their answers. Raises as `table` does."""
         table = self.table(split, ["problem", "answer"])
         yield from zip(*(column.to_pylist() for column in table), strict=True)
+
+    @property
+    def columns(self) -> list[str]:
+        """Return the names of the columns; an empty list if the data set has no examples."""
+        for _, shard in self.files(self.description):
+            return list(read_schema(self._shard(shard)).names)
+        return []
 
     def _rows(self, shard: dict[str, Any], columns: Sequence[str] | None) -> pa.Table:
         """Return the rows of a shard. Raises LogicgenError if a row is missing or added."""

@@ -96,7 +96,7 @@ def draw_evaluation(cells: Cells, about: About, title: str) -> Figure:
     values: dict[str, Callable[[Score], float | None]] = {
         "plain" if best else about.model: plain_accuracy,
         "verified": verified_accuracy,
-        f"control: {best}": lambda score: score.beside.shares[best] if score.beside else None,
+        f"control: {best}": lambda score: score.control.shares[best] if score.control else None,
         "where no control is right (white: none)": hard_accuracy,
     }
     maps = []
@@ -123,14 +123,14 @@ def hard_accuracy(score: Score) -> float | None:
 
     Returns None without such problems.
     """
-    return None if score.beside is None else score.beside.hard_accuracy
+    return None if score.control is None else score.control.hard_accuracy
 
 
 def _best_control(cells: Cells) -> str | None:
     """Return the control that is right most often in all cells together; None without controls."""
     right: Counter[str] = Counter()
     for score in cells.values():
-        for name, share in (score.beside.shares if score.beside else {}).items():
+        for name, share in (score.control.shares if score.control else {}).items():
             right[name] += round(share * score.examples)
     return max(right, key=lambda name: right[name]) if right else None
 

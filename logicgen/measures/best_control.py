@@ -1,4 +1,4 @@
-"""The best control beside a model: which programs without training answer the same problems.
+"""The best control of an evaluation: the answers of programs without training to its problems.
 
 Each control (`tasks/controls.py`) answers each problem of an evaluation. With verified decoding,
 the verifier checks the same number of answers of the control as of the model. Two columns of the
@@ -31,7 +31,7 @@ COMPARED = (
     *("best_control", "best_control_accuracy", "hard_examples", "hard_accuracy"),
     *("model_only", "control_only", "mcnemar_p"),
 )
-"""Columns of a score that compare a model with the controls (see `Beside`)."""
+"""Columns of a score that compare a model with the controls (see `ControlScore`)."""
 
 Rows = Sequence[dict[str, Any]]
 Judge = Callable[[Rows, list[str]], list[str]]
@@ -88,7 +88,7 @@ def _rights(asked: Rows, control: Control, draws: int, judge: Judge) -> dict[str
 
 
 @dataclass(frozen=True)
-class Beside:
+class ControlScore:
     """A comparison of a model's answers with the answers of the controls, for a set of problems.
 
     Attributes:
@@ -136,7 +136,7 @@ def control_text(score: Mapping[str, Any], before: str = "") -> str:
 def comparison_lines(score: Mapping[str, Any]) -> list[str]:
     """Return the comparison of a model with the controls as lines of text.
 
-    score: the content of `Beside.flat`, for plain answers and perhaps for verified answers.
+    score: the content of `ControlScore.flat`, for plain answers and perhaps for verified answers.
     """
     lines = []
     for before, called in (("", "one answer"), ("verified_", "verified answers")):
@@ -153,7 +153,7 @@ def comparison_lines(score: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def beside(right: np.ndarray, controls: Mapping[str, np.ndarray]) -> Beside | None:
+def control_score(right: np.ndarray, controls: Mapping[str, np.ndarray]) -> ControlScore | None:
     """Compare the answers of a model with the answers of controls.
 
     Returns None if there is no control or no answer.
@@ -165,7 +165,7 @@ def beside(right: np.ndarray, controls: Mapping[str, np.ndarray]) -> Beside | No
     shares = {name: float(mask.mean()) for name, mask in controls.items()}
     best = max(shares, key=lambda name: shares[name])
     none = ~np.any(list(controls.values()), axis=0)
-    return Beside(
+    return ControlScore(
         shares=shares,
         best=best,
         hard=int(none.sum()),

@@ -167,13 +167,13 @@ def score_lines(summary: dict[str, Any]) -> list[str]:
         if "verified_accuracy" in score:
             line += f"; verified {percent(score, 'verified_accuracy')}"
             line += f" in {score['draws']:.1f} draws on average"
-        line += _beside(score)
+        line += _best_controls(score)
         lines.append(line)
     return lines + comparison_lines(summary["overall"])
 
 
-def _beside(score: Mapping[str, Any]) -> str:
-    """Return the best control beside each figure of a score as text; empty without controls."""
+def _best_controls(score: Mapping[str, Any]) -> str:
+    """Return the best controls of a score as text; empty if no control was evaluated."""
     found = ""
     for before, called in (("", "best control"), ("verified_", "verified")):
         if f"{before}best_control" in score:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from logicgen.measures.best_control import PLAIN, VERIFIED, Beside, beside
+from logicgen.measures.best_control import PLAIN, VERIFIED, ControlScore, control_score
 from logicgen.measures.predictions import About
 from logicgen.measures.statistics import deviation, wilson_interval
 from logicgen.solvers import Verdict
@@ -48,8 +48,8 @@ class Score:
     token_accuracy: tuple[float, float] | None
     verified_accuracy: tuple[float, float] | None  # share of verified answers that are right
     draws: tuple[float, float] | None  # answers per problem that verified decoding tried
-    beside: Beside | None = None  # comparison with the controls, by one answer
-    verified_beside: Beside | None = None  # the same, by verified answers
+    control: ControlScore | None = None  # comparison with the controls, each with one answer
+    verified_control: ControlScore | None = None  # the same, with verified answers
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -73,7 +73,7 @@ class Score:
         for name in ("edit_distance", "draws"):
             if (value := getattr(self, name)) is not None:
                 row[name], row[f"{name}_std"] = value
-        for before, found in (("", self.beside), ("verified_", self.verified_beside)):
+        for before, found in (("", self.control), ("verified_", self.verified_control)):
             row |= {} if found is None else found.flat(before)
         return row
 
@@ -227,18 +227,18 @@ class Scores:
             token_accuracy=tokens,
             verified_accuracy=self._mean("accepted"),
             draws=self._mean("draws"),
-            beside=self._beside(PLAIN, exact | (verdict == VERDICTS.index("correct"))),
-            verified_beside=self._beside(VERIFIED, self._columns.get("accepted")),
+            control=self._control(PLAIN, exact | (verdict == VERDICTS.index("correct"))),
+            verified_control=self._control(VERIFIED, self._columns.get("accepted")),
         )
 
-    def _beside(self, column: str, right: np.ndarray | None) -> Beside | None:
+    def _control(self, column: str, right: np.ndarray | None) -> ControlScore | None:
         """Compare the answers of the first embedding seed with those of the controls."""
         names = [name for name in self.about.controls if f"{column}:{name}" in self._columns]
         if right is None or not names:
             return None
         first = self._columns["embedding_seed"] == 0
         controls = {name: self._columns[f"{column}:{name}"][first] for name in names}
-        return beside(right[first], controls)
+        return control_score(right[first], controls)
 
     def summary(self) -> dict[str, Any]:
         """Return the description, and the scores of all answers and of each part, as plain data."""

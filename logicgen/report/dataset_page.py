@@ -77,7 +77,8 @@ def dataset_document(
     """
     task, (planned, divided) = dataset.task, _planned(dataset.folder)
     splits = [split for split, examples in dataset.splits.items() if examples]
-    names = ["symbols", "length", "problem", "answer", *_difficulties(dataset)]
+    measured = _difficulties(dataset)
+    names = ["symbols", "length", "problem", "answer", *measured]
     listed: dict[str, list[Any]] = {name: [] for name in ("split", "row", *names)}
     maps = []
     for number, split in enumerate(splits):
@@ -90,7 +91,7 @@ def dataset_document(
             listed[name] += values
     items = zip(listed["problem"], listed["answer"], repeat("correct"))
     rows = _rows(task, listed, explanations(task, items, workers, progress))
-    rows |= {name: _shown(listed[name]) for name in _difficulties(dataset)}
+    rows |= {name: _shown(listed[name]) for name in measured}
     description = dataset.description
     return Document(
         title=f"{dataset.name}, seed {description['seed']}",
@@ -150,8 +151,7 @@ DIFFICULTIES = {
 
 def _difficulties(dataset: Dataset) -> list[str]:
     """Return the columns of difficulty of a data set. Older data sets have none."""
-    split = next((split for split, examples in dataset.splits.items() if examples), None)
-    known = dataset.table(split).column_names if split else ()
+    known = dataset.columns
     return [name for name in DIFFICULTIES if name in known]
 
 

@@ -83,9 +83,11 @@ def holds(graph: Graph, root: int, values: Values) -> bool:
 
 
 def flipped(values: Values, margins: Mapping[str, float]) -> Iterator[Values]:
-    """Yield the values, then all other values, in order of the total margin of flipped symbols.
+    """Yield the given values, then the values with one or more symbols flipped.
 
-    margins: how sure the value of each symbol is, at least 0.
+    The flips with the least total margin come first.
+
+    margins: for each symbol, a number of at least 0. It is large if the value is probably right.
     """
     yield values
     names = sorted(values, key=lambda name: margins[name])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, product
 from random import Random
 from typing import ClassVar
@@ -188,6 +188,20 @@ def placements(formula: Formula) -> Iterator[Placement]:
         yield Placement(graph, root, count, loop, last_first=last_first, delay=delay)
 
 
+def fitting_first(answers: Iterable[tuple[bool, Trace]]) -> Iterator[Trace]:
+    """Yield the answers that fit, then the other answers.
+
+    answers: pairs of a mark and an answer. The mark is True if the answer fits.
+    """
+    others = []
+    for fits, answer in answers:
+        if fits:
+            yield answer
+        else:
+            others.append(answer)
+    yield from others
+
+
 class Placer(TraceControl):
     """The first of many placements whose literals fit, as `rule`, but without the vote.
 
@@ -199,14 +213,9 @@ class Placer(TraceControl):
     about = "literals placed in one pass, in 96 shapes and orders until all literals fit"
 
     def candidates(self, formula: Formula) -> Iterator[Trace]:
-        failed = []
-        for placed in placements(formula):
-            answer = trace(placed.letters(), placed.loop)
-            if placed.fits:
-                yield answer
-            else:
-                failed.append(answer)
-        yield from failed
+        return fitting_first(
+            (placed.fits, trace(placed.letters(), placed.loop)) for placed in placements(formula)
+        )
 
 
 class Propagator(TraceControl):
@@ -222,15 +231,10 @@ class Propagator(TraceControl):
     def candidates(self, formula: Formula) -> Iterator[Trace]:
         graph = Graph()
         root = graph.add(formula)
-        failed = []
-        for positions in UNROLLED:
-            unrolled = LassoGates(graph, root, positions)
-            answer = trace(unrolled.letters(), positions - 1)
-            if unrolled.fits:
-                yield answer
-            else:
-                failed.append(answer)
-        yield from failed
+        lassos = (LassoGates(graph, root, positions) for positions in UNROLLED)
+        return fitting_first(
+            (lasso.fits, trace(lasso.letters(), lasso.positions - 1)) for lasso in lassos
+        )
 
 
 class LassoWalk(TraceControl):

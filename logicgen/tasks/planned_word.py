@@ -144,7 +144,7 @@ class PlannedWord:
         return bits([*{after for p, after in enumerate(self.after) if positions >> p & 1}])
 
     def _both(self, yes: int, no: int) -> tuple[Demand, Demand]:
-        """Return what a conjunction demands of its operands."""
+        """Return the demands of a conjunction on its two operands."""
         first = no & self.rng.getrandbits(self.positions)
         second = no & ~first
         if self.rng.random() < TIGHT:
@@ -152,7 +152,7 @@ class PlannedWord:
         return (yes, first), (yes, second)
 
     def _until(self, yes: int, no: int) -> tuple[Demand, Demand]:
-        """Return what an until demands of its operands."""
+        """Return the demands of an until on its two operands."""
         random = self.rng.random
         left_yes = left_no = right_yes = right_no = 0
         for start in range(self.positions):

@@ -15,7 +15,7 @@ from random import Random
 from logicgen.errors import LogicgenError
 from logicgen.solvers.truth_table import MOST_SYMBOLS, table_columns, truth_table
 from logicgen.syntax.formula_language import propositional
-from logicgen.syntax.sampling import HOLE, FormulaSampler, Shape, random_partition
+from logicgen.syntax.sampling import HOLE, LONGEST, FormulaSampler, Shape, random_partition
 from logicgen.tasks.task import Cell, Draw, Source
 from logicgen.tokens import symbol_name
 
@@ -87,6 +87,8 @@ class RareSource(Source):
 
     def count(self, cell: Cell) -> Mapping[int, float]:
         """Return infinity for each number of symbols that fits: the formulas are not counted."""
+        if cell.length > LONGEST:
+            return {}
         most = min(MOST_SYMBOLS, (cell.length - BASE) // PER_SYMBOL)
         return {k: math.inf for k in self.symbols(cell) if 1 <= k <= most}
 
@@ -99,6 +101,11 @@ class RareSource(Source):
         shortest = BASE + PER_SYMBOL * least
         if symbols[-1] < 1 or least > MOST_SYMBOLS:
             return f"formulas with few models have 1 to {MOST_SYMBOLS} symbols: change symbols"
+        if cell.length > LONGEST:
+            return (
+                f"formulas with few models have at most {LONGEST} tokens, not {cell.length}: lower"
+                " length"
+            )
         if cell.length < shortest:
             return (
                 f"formulas over {least} symbols with few models have at least {shortest} tokens,"

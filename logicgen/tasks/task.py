@@ -36,7 +36,8 @@ class Cell:
         symbols: the number of symbols; None if problems are not grouped by symbols.
         length: the least length, in tokens.
         width: the number of lengths, from `length` upwards.
-        among: the fewest and the most symbols, if they are drawn; None: the source decides.
+        among: the fewest and the most symbols of a cell without a number of symbols; None: the
+            range of the source.
         bands: ranges of difficulty, at most one for each column.
     """
 
@@ -275,11 +276,13 @@ class Task(ABC):
         return answer
 
     def difficulty_of(self, column: str, problem: Any, answer: Any) -> Value:
-        """Return a number of `difficulties`; None if it is not known or does not exist.
+        """Return the number of a column of `difficulties`; None if a problem has no known number.
 
         answer: a right answer.
+
+        Raises LogicgenError if the task does not have the column.
         """
-        raise NotImplementedError(column)
+        raise LogicgenError(f"{self.name}: no column of difficulty is called {column!r}")
 
     @property
     @abstractmethod

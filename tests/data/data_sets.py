@@ -60,3 +60,20 @@ class InThisProcess:
 
     def map(self, items):
         return map(self.function, items)
+
+
+def stopping_pool(left):
+    """Return a stand-in for a pool that breaks off when the list `left` is empty.
+
+    Each result of a step takes an item from the list.
+    """
+
+    class Stopping(InThisProcess):
+        def map(self, items):
+            for result in super().map(items):
+                if not left:
+                    raise StopError
+                left.pop()
+                yield result
+
+    return Stopping

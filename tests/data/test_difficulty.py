@@ -20,7 +20,7 @@ from logicgen.solvers.word import Word
 from logicgen.tasks import load_task
 from logicgen.tasks.propositional import Propositional
 from logicgen.tasks.task import symbols_of
-from tests.data.data_sets import COPYING, InThisProcess, StopError, contents, make
+from tests.data.data_sets import COPYING, InThisProcess, StopError, contents, make, stopping_pool
 from tests.solvers.test_positions import by_definition
 from tests.tasks.test_problems import LTL
 
@@ -186,17 +186,10 @@ def test_stopped_after_each_step_hard_problems_stay_the_same(monkeypatch, tmp_pa
     monkeypatch.setattr("logicgen.data.generate.open_pool", InThisProcess)
     make(tmp_path / "whole", HARD_TRACES)
 
-    class Stopping(InThisProcess):
-        def map(self, items):
-            for result in super().map(items):
-                if not left:
-                    raise StopError
-                left.pop()
-                yield result
-
-    monkeypatch.setattr("logicgen.data.generate.open_pool", Stopping)
+    left = []
+    monkeypatch.setattr("logicgen.data.generate.open_pool", stopping_pool(left))
     for steps in range(4, 400, 9):
-        left = [None] * steps
+        left[:] = [None] * steps
         try:
             make(tmp_path / "d", HARD_TRACES)
             break

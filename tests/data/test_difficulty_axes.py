@@ -16,7 +16,7 @@ from logicgen.data.unique import Partition
 from logicgen.errors import LogicgenError
 from logicgen.report.dataset_page import dataset_document
 from logicgen.tasks.problems import MOST_ATTEMPTS
-from tests.data.data_sets import RECIPE, InThisProcess, StopError, contents, make
+from tests.data.data_sets import RECIPE, InThisProcess, StopError, contents, make, stopping_pool
 from tests.tasks.test_problems import LTL
 
 TRACES = {
@@ -97,17 +97,10 @@ def test_the_bytes_do_not_depend_on_workers(traces, tmp_path):
 
 
 def test_stopped_after_some_steps_the_bytes_stay_the_same(monkeypatch, traces, tmp_path):
-    class Stopping(InThisProcess):
-        def map(self, items):
-            for result in super().map(items):
-                if not left:
-                    raise StopError
-                left.pop()
-                yield result
-
-    monkeypatch.setattr("logicgen.data.generate.open_pool", Stopping)
+    left = []
+    monkeypatch.setattr("logicgen.data.generate.open_pool", stopping_pool(left))
     for steps in (3, 7, 11, 400):
-        left = [None] * steps
+        left[:] = [None] * steps
         try:
             make(tmp_path / "d", TRACES)
         except StopError:

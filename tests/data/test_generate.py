@@ -22,7 +22,15 @@ from logicgen.data.shards import given_up
 from logicgen.errors import LogicgenError
 from logicgen.tasks.problems import REMAINDERS, Drawer, fingerprint
 from logicgen.tasks.task import symbols_of
-from tests.data.data_sets import COPYING, RECIPE, InThisProcess, StopError, contents, make
+from tests.data.data_sets import (
+    COPYING,
+    RECIPE,
+    InThisProcess,
+    StopError,
+    contents,
+    make,
+    stopping_pool,
+)
 
 # Cells of which much is wanted: every second slot draws what another one has.
 SCARCE = {
@@ -145,19 +153,12 @@ def test_stopped_after_each_step_it_goes_on_to_the_same_bytes(here, tmp_path, ha
     make(tmp_path / "whole", SCARCE)
     wanted, rng, folder = contents(tmp_path / "whole"), random.Random(0), tmp_path / "d"
 
-    class Stopping(InThisProcess):
-        def map(self, items):
-            for result in super().map(items):
-                if not left:
-                    raise StopError
-                left.pop()
-                yield result
-
-    here.setattr("logicgen.data.generate.open_pool", Stopping)
+    left = []
+    here.setattr("logicgen.data.generate.open_pool", stopping_pool(left))
     stops = 0
     while True:
         # What is there already is looked at again, so a later run needs more steps.
-        left = [None] * (3 * (stops + 1))
+        left[:] = [None] * (3 * (stops + 1))
         try:
             make(folder, SCARCE)
             break

@@ -1,4 +1,4 @@
-"""The best control beside a model: who is right, on which problems, with how many answers."""
+"""The best control of an evaluation: its right answers, and the comparison with the model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 import logicgen
 from logicgen.measures import evaluation
 from logicgen.measures.answers_figures import draw_evaluation
-from logicgen.measures.best_control import beside, comparison_lines, usual_controls
+from logicgen.measures.best_control import comparison_lines, control_score, usual_controls
 from logicgen.measures.control_answers import prepared
 from logicgen.measures.evaluation import read_predictions, score_lines
 from logicgen.measures.scores import Scores
@@ -96,7 +96,7 @@ def test_controls_can_be_left_out(logic, tmp_path):
     assert not comparison_lines(summary["overall"])
 
 
-def test_replies_stand_beside_controls(logic, tmp_path):
+def test_replies_are_compared_with_controls(logic, tmp_path):
     rows = logic.table("test").to_pylist()
     lines = [
         {"row": n, "completion": f"<answer>{r['answer']}</answer>"} for n, r in enumerate(rows)
@@ -126,13 +126,13 @@ def test_a_comparison_by_hand():
         "a": np.array([True, False, True, False, False]),
         "b": np.array([True, False, False, False, False]),
     }
-    found = beside(right, controls)
+    found = control_score(right, controls)
     assert found is not None
     assert (found.best, found.hard, found.model_only, found.control_only) == ("a", 3, 2, 1)
     assert found.hard_accuracy == pytest.approx(2 / 3)
-    assert beside(right, {}) is None
-    assert beside(right[:0], {"a": right[:0]}) is None
-    everything = beside(right, {"all": np.ones(5, bool)})
+    assert control_score(right, {}) is None
+    assert control_score(right[:0], {"a": right[:0]}) is None
+    everything = control_score(right, {"all": np.ones(5, bool)})
     assert everything is not None
     assert everything.hard_accuracy is None
 

@@ -13,6 +13,7 @@ from logicgen.data.opening import load_dataset
 from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError
 from logicgen.solvers.word import Word
+from logicgen.syntax.sampling import LONGEST
 from logicgen.tasks import Cell, load_task
 from logicgen.tasks.rare_formulas import RareSource
 from tests.verdicts import verdict
@@ -67,6 +68,9 @@ def test_a_cell_that_is_too_short_or_has_too_many_symbols_is_empty():
             source.sample(Random(0), cell)
     assert source.count(Cell(None, 10)) == {1: math.inf, 2: math.inf}
     assert source.obstacle(Cell(7, 25)) is None
+    assert source.obstacle(Cell(7, LONGEST)) is None
+    assert "at most" in source.obstacle(Cell(7, LONGEST + 1))
+    assert not source.count(Cell(7, LONGEST + 1))
     assert not list(source.all(Cell(1, 10)))
 
 
