@@ -210,7 +210,7 @@ def _inner(annotation: Any) -> list[type[BaseModel]]:
 def folder(kind: str) -> Path:
     """Return the folder of the shipped recipes of a kind.
 
-    kind: `grammars`, `datasets`, `models` or `studies`.
+    kind: `grammars`, `datasets`, `models`, `studies` or `suites`.
 
     In an installed wheel the folder is inside the package. In a source checkout it is next to the
     package. Raises LogicgenError if the folder is missing.
@@ -259,5 +259,6 @@ def find(kind: str, suffix: str, name: str) -> Path:
     if name in shipped:
         return shipped[name]
     nouns = {"datasets": "data-set recipe", "models": "model recipe", "studies": "study"}
+    nouns["suites"] = "suite"
     near = nearest(name, sorted(shipped))
     raise LogicgenError(f"no {nouns.get(kind, 'grammar')} is called {shown(name)}: {near}")

@@ -29,6 +29,7 @@ COMMANDS = {
         "measure": "Measure other properties of a trained model.",
         "report": "Show an evaluation or data set as a page, or compare evaluations.",
         "study": "Train and score many models; write a table and figures.",
+        "suite": "Compare any program on a fixed suite of problems.",
     },
     "Language models": {
         "complete": "Continue a text with a language model.",
@@ -52,6 +53,17 @@ MEASURES = {
     }
 }
 
+# The first help line of each command of `logicgen suite`.
+SUITES = {
+    "Commands": {
+        "make": "Make the problems of a suite, and check their fingerprints.",
+        "run": "Ask a system every problem of a suite, and verify the answers.",
+        "prompts": "Write the problems as prompts for a language model.",
+        "check": "Verify all answers of results again.",
+        "leaderboard": "Write the leaderboard of results.",
+    }
+}
+
 # Names that are no commands but that a user may try, and the command to use instead.
 ELSEWHERE = {
     "compare": "logicgen report EVALUATION EVALUATION ... -o DIR",
@@ -65,6 +77,7 @@ MODULES = {
     "data": {"generate": "generate", "list": "list_", "convert": "convert", "export": "export"},
     "evaluate": {name: name for name in ("evaluate", "covariance", "collapse", "probe")},
     "judge": {"solve": "solve", "verify": "verify"},
+    "suite": {name: name for name in ("make", "run", "prompts", "check", "leaderboard")},
     "language_models": {
         "complete": "complete",
         "probability": "probability",
@@ -96,8 +109,8 @@ class LazyGroup(click.Group):
             raise LogicgenError(f"no command {name}: use {ELSEWHERE[name]}")
         if name not in self.list_commands(ctx):
             return None
-        if name == "measure":
-            return measure
+        if ctx.parent is None and name in ("measure", "suite"):
+            return measure if name == "measure" else suite
         for module, functions in MODULES.items():
             if name in functions:
                 found = getattr(import_module(f"logicgen.cli.{module}"), functions[name])
@@ -129,6 +142,11 @@ class LazyGroup(click.Group):
 @click.group(cls=LazyGroup, sections=MEASURES)
 def measure() -> None:
     """Measure properties of a trained model other than its scores (see `evaluate`)."""
+
+
+@click.group(cls=LazyGroup, sections=SUITES)
+def suite() -> None:
+    """Compare any program on a fixed suite of problems, whose answers a solver has verified."""
 
 
 def _print_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:

@@ -62,6 +62,14 @@ from logicgen.library.models import (
     train,
 )
 from logicgen.library.progress import Bars, Progress, Say, no_bars, silent, write_texts
+from logicgen.library.suites import (
+    check_results,
+    open_suite,
+    run_suite,
+    suite_lines,
+    write_leaderboard,
+    write_suite_prompts,
+)
 
 __all__ = [
     "Bars",
@@ -69,6 +77,7 @@ __all__ = [
     "Say",
     "audit",
     "catalog",
+    "check_results",
     "collapse",
     "commit",
     "compare",
@@ -90,10 +99,12 @@ __all__ = [
     "make_data",
     "measure_perplexity",
     "no_bars",
+    "open_suite",
     "perplexity_lines",
     "probe",
     "reading_note",
     "report",
+    "run_suite",
     "score",
     "score_answers",
     "score_lines",
@@ -105,6 +116,7 @@ __all__ = [
     "solve_dimacs",
     "solve_lines",
     "study",
+    "suite_lines",
     "task",
     "text_probability",
     "tightness",
@@ -114,6 +126,8 @@ __all__ = [
     "verify_dimacs",
     "verify_lines",
     "write_gallery",
+    "write_leaderboard",
     "write_renamed_prompts",
+    "write_suite_prompts",
     "write_texts",
 ]

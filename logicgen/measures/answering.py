@@ -165,6 +165,28 @@ class ControlRespondent(Respondent):
         )
 
 
+class SolverRespondent(Respondent):
+    """A solver that gives up after a number of steps. Options: see `Respondent`."""
+
+    def __init__(self, task: str, effort: int, *options: Any, **further: Any) -> None:
+        super().__init__(task, *options, **further)
+        self._limited = self.task.limited(effort, None)
+
+    def question(self, text: str) -> Question:
+        problem = self.task.encode(self.task.read_problem(text))
+        return Question(problem, problem, {})
+
+    def answers(self, questions: list[Question]) -> list[Outcome]:
+        found = []
+        for question in questions:
+            solution = self._limited.solve(self.task.decode_problem(question.problem))
+            refuted = solution.status is Status.UNSAT
+            witness = self.task.refutation if refuted else solution.witness
+            found.append("" if witness is None else self.task.encode(witness))
+        verdicts = self._judge(questions, found)
+        return [Outcome(*each, 1) for each in zip(found, verdicts, strict=True)]
+
+
 class Answering(Respondent):
     """A model that answers problems. Options: see `Respondent`."""
 

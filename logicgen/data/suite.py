@@ -1,0 +1,252 @@
+"""Suites: fixed collections of problems with certified answers, to compare programs with.
+
+A suite is a TOML file. Each part names the recipe of a data set, changes to it, a split and a seed.
+Every problem comes with two rewrites (`tasks/rewrites.py`). The file contains the fingerprint of
+each part, so that all copies of a suite contain the same problems.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from hashlib import sha256
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from pydantic import Field
+
+from logicgen import recipes
+from logicgen.data.dataset import Dataset
+from logicgen.data.opening import make, read_data_recipe
+from logicgen.data.recipe import DataRecipe
+from logicgen.errors import LogicgenError
+from logicgen.files import prepare_folder, read_json, write_atomically
+from logicgen.recipes import Table, read_toml, validate
+from logicgen.scoring.prompts import VERSION, prompt_of
+from logicgen.tasks import Task, load_task
+from logicgen.tasks.rewrites import rewrites
+
+FOLDER = Path("runs") / "suites"
+
+# The columns of a problem in the file of a part. Columns of difficulty follow, if the task has any.
+COLUMNS = ("problem", "answer", "rewrites", "symbols", "length")
+DIFFICULTY = ("positions", "depth", "satisfying")
+
+FORMS = 3  # the problem and its two rewrites
+
+Progress = Callable[[str, int, int], None]
+Row = dict[str, Any]
+
+
+class Part(Table):
+    """A part of a suite: problems of one task.
+
+    Attributes:
+        about: what the problems are, in one line.
+        data: the name of the recipe, with the changes `set`.
+        limit: the number of problems, chosen evenly from the split; None: all.
+        fingerprint: the SHA-256 of all problems, answers and rewrites; None: not yet known.
+    """
+
+    name: str
+    about: str
+    data: str
+    split: str
+    seed: int
+    set: dict[str, Any] = Field(default={})
+    limit: int | None = None
+    fingerprint: str | None = None
+
+    def recipe(self) -> DataRecipe:
+        """Return the recipe of the problems. Raises LogicgenError if it is not of problems."""
+        found = read_data_recipe(self.data, self.set)
+        if not isinstance(found, DataRecipe):
+            raise LogicgenError(f"part {self.name}: {self.data} is a corpus, without answers")
+        return found
+
+
+class SuiteRecipe(Table):
+    """The content of the TOML file of a suite."""
+
+    description: str
+    version: str
+    parts: list[Part]
+
+    @classmethod
+    def read(cls, name: str) -> SuiteRecipe:
+        """Return a suite. name: of a shipped suite, or the path of a TOML file."""
+        path = recipes.find("suites", ".toml", name)
+        return validate(cls, read_toml(path), str(path))
+
+
+@dataclass(frozen=True)
+class Suite:
+    """The problems of a suite.
+
+    Attributes:
+        name: the name of the suite.
+        fingerprint: the SHA-256 of the fingerprints of the parts.
+        rows: for each part, its problems (see `COLUMNS`).
+    """
+
+    name: str
+    recipe: SuiteRecipe
+    fingerprint: str
+    rows: Mapping[str, list[Row]]
+
+    @cached_property
+    def listed(self) -> dict[str, Any] | None:
+        """Return the content of the file of ratings; None if this version has no such file.
+
+        Keys: `systems`, the names of the systems that answer each part; `failures`, how many of
+        them are wrong on each problem; `scores`, the scores of each system on each part.
+        """
+        try:
+            path = recipes.find("suites", ".json", f"{self.name}.ratings")
+        except LogicgenError:
+            return None
+        found = read_json(path, "run logicgen suite leaderboard again")
+        return found if found["fingerprint"] == self.fingerprint else None
+
+    @property
+    def ratings(self) -> dict[str, list[float]] | None:
+        """Return the rating of each problem, by part; None if the suite has no file of ratings.
+
+        The rating is the share of the listed systems that are wrong on the problem, of the systems
+        that answer its part. Source: Sutcliffe and Suttner, Evaluating general purpose automated
+        theorem proving systems (Artificial Intelligence, 2001).
+        """
+        found = self.listed
+        return found and {
+            part: [failed / len(found["systems"][part]) for failed in failures]
+            for part, failures in found["failures"].items()
+        }
+
+    def task(self, part: str) -> Task:
+        """Return the task of a part."""
+        return load_task(self._part(part).recipe().task)
+
+    def about(self, part: str) -> str:
+        """Return what the problems of a part are."""
+        return self._part(part).about
+
+    def _part(self, name: str) -> Part:
+        return next(part for part in self.recipe.parts if part.name == name)
+
+    def forms(self, part: str, form: int) -> list[str]:
+        """Return the problems of a part in prefix notation.
+
+        form: 0 for the problems, 1 and 2 for their rewrites.
+        """
+        rows = self.rows[part]
+        return [row["rewrites"][form - 1] if form else row["problem"] for row in rows]
+
+    def prompts(self) -> Iterator[Row]:
+        """Yield a prompt for each form of each problem, to ask a language model.
+
+        Parts whose task has no prompts are left out.
+        """
+        for part in self.rows:
+            task = self.task(part)
+            if task.wording is None:
+                continue
+            for form in range(FORMS):
+                for row, text in enumerate(self.forms(part, form)):
+                    yield {
+                        "prompt": prompt_of(task, task.decode_problem(text)),
+                        "suite": self.name,
+                        "fingerprint": self.fingerprint,
+                        "part": part,
+                        "row": row,
+                        "form": form,
+                        "prompt_version": VERSION,
+                    }
+
+
+def open_suite(
+    name: str,
+    folder: Path | None = None,
+    *,
+    workers: int = 1,
+    progress: Progress = lambda *_: None,
+) -> Suite:
+    """Make the problems of a suite, or read them if an earlier call has made them.
+
+    name: the name of a shipped suite, or the path of a TOML file.
+    folder: the folder of the problems; by default `runs/suites/NAME`.
+
+    Raises LogicgenError if the problems differ from the fingerprints in the file of the suite.
+    """
+    recipe, called = SuiteRecipe.read(name), Path(name).stem if name.endswith(".toml") else name
+    folder = folder or FOLDER / called
+    prepare_folder(folder)
+    rows: dict[str, list[Row]] = {}
+    prints = []
+    for part in recipe.parts:
+        path = folder / f"{part.name}.jsonl.gz"
+        if not path.is_file():
+            text = "".join(_lines(part, folder / "data" / part.name, workers, progress))
+            write_atomically(path, partial(_write, text))
+        text = _read(path)
+        found = sha256(text.encode()).hexdigest()
+        if part.fingerprint not in (None, found):
+            raise LogicgenError(
+                f"{path}: the problems have the fingerprint {found[:16]}, and {called} asks for"
+                f" {str(part.fingerprint)[:16]}: delete this file and try again; if that does not"
+                " help, this version of logicgen draws other problems"
+            )
+        prints.append(found)
+        rows[part.name] = [json.loads(line) for line in text.splitlines()]
+    return Suite(called, recipe, sha256(" ".join(prints).encode()).hexdigest(), rows)
+
+
+def fingerprints(suite: Suite) -> dict[str, str]:
+    """Return the fingerprint of each part."""
+    return {
+        name: sha256("".join(map(_line, rows)).encode()).hexdigest()
+        for name, rows in suite.rows.items()
+    }
+
+
+def _lines(part: Part, folder: Path, workers: int, progress: Progress) -> Iterator[str]:
+    """Make the data set of a part; yield a line of JSON for each problem."""
+    recipe = part.recipe()
+    if part.split not in recipe.splits:
+        raise LogicgenError(f"part {part.name}: {part.data} has no split {part.split!r}")
+    making = partial(progress, f"{part.name}: problems of")
+    make(
+        recipe,
+        folder,
+        name=part.data,
+        seed=part.seed,
+        workers=workers,
+        progress=lambda split, done, total: making(done, total) if total else None,
+    )
+    data = Dataset(folder)
+    table = data.table(part.split)
+    count = min(part.limit or len(table), len(table))
+    for number in range(count):
+        row = table.slice(number * len(table) // count, 1).to_pylist()[0]
+        rng = Random(f"{part.seed} {number}")
+        kept = {key: row[key] for key in (*COLUMNS, *DIFFICULTY) if key in row}
+        yield _line(kept | {"rewrites": rewrites(data.task, row["problem"], rng)})
+        progress(f"{part.name}: rewrites", number + 1, count)
+
+
+def _line(row: Row) -> str:
+    return json.dumps(row, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def _write(text: str, path: Path) -> None:
+    path.write_bytes(gzip.compress(text.encode(), mtime=0))
+
+
+def _read(path: Path) -> str:
+    try:
+        return gzip.decompress(path.read_bytes()).decode()
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise LogicgenError(f"{path}: damaged ({error}): delete this file and try again") from None

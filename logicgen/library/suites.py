@@ -1,0 +1,216 @@
+"""Ask systems the problems of a suite, verify their results, and write the leaderboard."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from functools import partial
+from os.path import isfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from logicgen.errors import LogicgenError, shown
+from logicgen.extras import extras_named
+from logicgen.files import prepare_folder, write_atomically, write_text
+from logicgen.library.models import load_model
+from logicgen.library.progress import Bars, no_bars
+from logicgen.tasks.controls import PREFIX
+
+if TYPE_CHECKING:
+    from logicgen.data.suite import Suite
+    from logicgen.measures.answering import Respondent
+    from logicgen.measures.suite_results import Opened
+    from logicgen.scoring import Judgement
+    from logicgen.scoring.completions import Mode
+    from logicgen.tasks import Task
+    from logicgen.tasks.judge import Item
+
+SUITE = "logicgen-1.0"
+"""The name of the suite that ships."""
+
+SECONDS = 10.0
+"""The time limit for the verdict on an answer."""
+
+
+def open_suite(
+    name: str = SUITE, folder: Path | None = None, *, workers: int = 1, bars: Bars = no_bars
+) -> Suite:
+    """Make the problems of a suite, or read them if they exist. See `logicgen.data.suite`."""
+    from logicgen.data import suite
+
+    with bars("problems") as progress:
+        return suite.open_suite(name, folder, workers=workers, progress=progress)
+
+
+def suite_lines(suite: Suite) -> list[str]:
+    """Return a line for each part of a suite, and a line with its fingerprint."""
+    lines = [f"{len(rows):>6,}  {part}: {suite.about(part)}" for part, rows in suite.rows.items()]
+    return [*lines, f"fingerprint: {suite.fingerprint}"]
+
+
+def write_suite_prompts(suite: Suite, path: Path) -> int:
+    """Write the prompts of a suite as JSON lines; return their number."""
+    from logicgen.data.prompts import write_lines
+
+    rows = list(suite.prompts())
+    write_atomically(path, partial(write_lines, iter(rows)))
+    return len(rows)
+
+
+def run_suite(
+    suite: Suite,
+    system: str,
+    out: Path | None = None,
+    *,
+    parts: Sequence[str] = (),
+    draws: int = 16,
+    mode: Mode = "strict",
+    workers: int = 1,
+    bars: Bars = no_bars,
+) -> tuple[list[str], Path]:
+    """Ask a system all problems of a suite, or judge its replies.
+
+    Return lines with the scores, and the path of the result. Its HTML page has the same name.
+
+    system: the folder or the name of a trained model, `control:NAME`, `solver:STEPS`, or the path
+        of a file of replies to the prompts of the suite.
+    out: the path of the result, a `.json` or `.json.gz` file; by default
+        `runs/suites/SUITE/results/SYSTEM.json`.
+    draws: the most answers to try for each problem. Replies are one answer each.
+
+    Raises LogicgenError if the system is unknown or answers no part.
+    """
+    for part in parts:
+        if part not in suite.rows:
+            raise LogicgenError(f"{suite.name} has no part {shown(part)}: {', '.join(suite.rows)}")
+    with extras_named():
+        from logicgen.data.suite import FOLDER
+        from logicgen.measures import leaderboard, suite_results
+    replies = isfile(system)
+    name = Path(system).stem if replies else system.rstrip("/").rpartition("/")[2]
+    path = out or FOLDER / suite.name / "results" / f"{name.replace(':', '-')}.json"
+    prepare_folder(path.parent)
+    with bars("problems") as progress:
+        if replies:
+            result = _judged(suite, Path(system), name, mode, workers, progress)
+        else:
+            opened = _opened(system, workers)
+            settings: dict[str, Any] = {"parts": parts, "progress": progress}
+            result = suite_results.run_suite(suite, name, opened, draws, **settings)
+    result.write(path)
+    listed = suite_results.listed_scores(suite)
+    page = path.with_name(path.name.removesuffix(".gz").removesuffix(".json") + ".html")
+    leaderboard.write_result_page(page, suite, result, listed)
+    return leaderboard.score_lines(suite, result, listed), path
+
+
+def _judged(suite: Suite, path: Path, name: str, mode: Mode, workers: int, progress: Any) -> Any:
+    """Return the result of a file of replies."""
+    from logicgen.integrations.reply_files import read_replies
+    from logicgen.measures import suite_results
+    from logicgen.scoring import Scorer
+
+    completions = suite_results.read_suite_replies(suite, read_replies(path), str(path))
+    with ExitStack() as stack:
+        scorers: dict[str, Scorer] = {}
+
+        def scored(task: Task, problems: list[str], texts: list[Any]) -> list[Judgement]:
+            if task.name not in scorers:
+                settings: dict[str, Any] = {"timeout": SECONDS, "workers": workers}
+                new = Scorer(task.name, mode, reasons=False, **settings)
+                scorers[task.name] = stack.enter_context(new)
+            return scorers[task.name].score_batch(problems, texts)
+
+        return suite_results.judge_suite_replies(suite, name, completions, scored, progress)
+
+
+def _opened(system: str, workers: int) -> Opened:
+    """Return a function that opens a system for a task (see `measures.suite_results.Opened`)."""
+    from logicgen.measures.answering import Answering, ControlRespondent, SolverRespondent
+    from logicgen.measures.leaderboard import SOLVER
+
+    options: dict[str, Any] = {"workers": workers, "seconds": SECONDS}
+    if system.startswith(PREFIX):
+        name = system.removeprefix(PREFIX)
+
+        def control(task: Task, draws: int) -> Respondent | None:
+            if name not in task.controls:
+                return None
+            return ControlRespondent(task.name, name, None, draws, **options)
+
+        return control
+    if system.startswith(SOLVER):
+        steps = system.removeprefix(SOLVER)
+        if not steps.isdecimal() or not int(steps):
+            raise LogicgenError(f"{shown(system)}: give a number of steps, such as solver:100")
+
+        def solver(task: Task, draws: int) -> Respondent | None:
+            if task.logic is None:
+                return None
+            return SolverRespondent(task.name, int(steps), None, 1, **options)
+
+        return solver
+    with extras_named():
+        from logicgen.model.checkpoint import as_encoder_decoder
+    model = as_encoder_decoder(load_model(system), system)
+
+    def trained(task: Task, draws: int) -> Respondent | None:
+        if task.name != model.task_name:
+            return None
+        return Answering(model, None, draws, **options)
+
+    return trained
+
+
+def check_results(
+    suite: Suite, paths: Sequence[Path], *, workers: int = 1, bars: Bars = no_bars
+) -> Iterator[tuple[Path, int, list[str]]]:
+    """Verify all answers of results again.
+
+    Yield for each result its path, the number of its answers, and a line for each answer whose
+    verdict differs.
+    """
+    from logicgen.measures.predictions import Verifier
+    from logicgen.measures.suite_results import SuiteResult, check_verdicts
+
+    with bars("answers") as progress:
+        for path in paths:
+            result = SuiteResult.read(path, suite)
+
+            def judged(task: Task, items: list[Item], path: Path = path) -> list[str]:
+                with Verifier(task, None, workers, SECONDS) as verifier:
+                    return verifier.verdicts(items, partial(progress, path.name))
+
+            wrong = check_verdicts(suite, result, judged)
+            parts = result.parts.values()
+            count = sum(len(each.answers) * (1 + len(each.rewrites)) for each in parts)
+            yield path, count, wrong
+
+
+def write_leaderboard(
+    suite: Suite, paths: Sequence[Path], page: Path, ratings: Path | None = None
+) -> int:
+    """Write the leaderboard of results as a page of Markdown; return the number of systems.
+
+    ratings: a path for the file of ratings; None: write no such file.
+
+    Raises LogicgenError if two results are of one system.
+    """
+    from logicgen.measures.leaderboard import leaderboard
+    from logicgen.measures.suite_results import SuiteResult, rating_file
+
+    results = [SuiteResult.read(path, suite) for path in sorted(paths)]
+    names = [result.system for result in results]
+    for name in names:
+        if names.count(name) > 1:
+            raise LogicgenError(f"{names.count(name)} results are of {name}: give one of them")
+    found = rating_file(suite, results)
+    rated = {
+        part: [failed / len(found["systems"][part]) for failed in failures]
+        for part, failures in found["failures"].items()
+    }
+    write_text(page, leaderboard(suite, results, rated))
+    if ratings is not None:
+        write_text(ratings, json.dumps(found, separators=(",", ":")) + "\n")
+    return len(results)

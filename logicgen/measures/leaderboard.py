@@ -1,0 +1,207 @@
+"""The leaderboard of a suite, and the page of one result, with the best control in every column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from logicgen.data.suite import FORMS, Suite
+from logicgen.measures.suite_results import HARD, PartScore, SuiteResult, part_scores
+from logicgen.report.document import Document, FactTable, write_document
+from logicgen.report.rows import column, page_data, problem_rows, shown_answers, task_facts
+from logicgen.tasks.controls import PREFIX
+
+SOLVER = "solver:"
+"""The beginning of the name of a solver with a limited effort."""
+
+Scores = Mapping[str, Mapping[str, PartScore]]
+"""The scores of systems, by name of the system and name of the part."""
+
+
+def _kind(system: str) -> int:
+    """Return the place of a kind of systems: controls, solvers, models."""
+    return next((n for n, start in enumerate((PREFIX, SOLVER)) if system.startswith(start)), 2)
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{100 * share:.1f}"
+
+
+def _plain_and_verified(score: PartScore) -> str:
+    plain = _percent(score.plain)
+    return plain if score.verified is None else f"{plain} / {_percent(score.verified)}"
+
+
+def leaderboard(
+    suite: Suite,
+    results: Sequence[SuiteResult],
+    rated: Mapping[str, Sequence[float]],
+) -> str:
+    """Return the leaderboard as a page of Markdown.
+
+    rated: the rating of each problem, by part.
+    """
+    scores = {result.system: part_scores(result, rated) for result in results}
+    order = sorted(scores, key=lambda system: (_kind(system), system))
+    draws = max(result.draws for result in results)
+    hard = {name: int((np.array(rated[name]) >= HARD).sum()) for name in rated}
+    tables: list[tuple[str, str, Callable[[PartScore], str]]] = [
+        (
+            "Right answers",
+            f"One answer / up to {draws} answers, which the verifier checks. In percent.",
+            _plain_and_verified,
+        ),
+        (
+            "Right answers to hard problems",
+            f"Problems on which {100 * HARD:.0f}% of the systems are wrong, one answer: "
+            + ", ".join(f"{count} of {name}" for name, count in hard.items())
+            + ".",
+            lambda score: _percent(score.hard),
+        ),
+        (
+            "Consistency",
+            "Share of problems of which all three forms are answered right, or all three wrong.",
+            lambda score: _percent(score.consistency),
+        ),
+    ]
+    lines = [f"# Leaderboard of {suite.name}", ""]
+    lines += [
+        f"{suite.recipe.description}. Controls learn nothing. [How to submit](suite.md). Made by"
+        f" `logicgen suite leaderboard`; fingerprint `{suite.fingerprint[:16]}`.",
+        "",
+    ]
+    for title, about, value in tables:
+        lines += [f"## {title}", "", about, ""]
+        lines += ["| system | " + " | ".join(suite.rows) + " |"]
+        lines += ["| --- |" + " --- |" * len(suite.rows)]
+        for system in order:
+            values = [
+                value(scores[system][part]) if part in scores[system] else "" for part in suite.rows
+            ]
+            lines.append(f"| `{system}` | " + " | ".join(values) + " |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def best_control(scores: Scores, part: str, verified: bool = False) -> tuple[str, float] | None:
+    """Return the control with the most right answers to a part, and its share; None: no control.
+
+    verified: whether controls may answer several times.
+    """
+    found: dict[str, float] = {}
+    for system, parts in scores.items():
+        if _kind(system) == 0 and part in parts:
+            score = parts[part]
+            found[system] = (score.verified or score.plain) if verified else score.plain
+    if not found:
+        return None
+    name = max(found, key=lambda each: found[each])
+    return name.removeprefix(PREFIX), found[name]
+
+
+def score_rows(suite: Suite, result: SuiteResult, listed: Scores) -> list[list[str]]:
+    """Return a row for each part of a result: its scores and the best control.
+
+    listed: the scores of the systems of the leaderboard.
+    """
+    rated = suite.ratings
+    rows = []
+    for part, score in part_scores(result, rated).items():
+        row = [part, f"{len(suite.rows[part]):,}", _percent(score.plain)]
+        plain, verified = (best_control(listed, part, several) for several in (False, True))
+        row.append("" if plain is None else f"{plain[0]} {_percent(plain[1])}")
+        row.append(_percent(score.verified))
+        show = verified is not None and score.verified is not None
+        row.append(f"{verified[0]} {_percent(verified[1])}" if show and verified else "")
+        rows.append([*row, _percent(score.hard), _percent(score.consistency)])
+    return rows
+
+
+HEADS = ["part", "problems", "right", "best control", "verified", "best control, verified"]
+HEADS += ["right, hard problems", "consistency"]
+
+
+def score_lines(suite: Suite, result: SuiteResult, listed: Scores) -> list[str]:
+    """Return the scores of a result as lines of text, in percent."""
+    rows = [HEADS, *score_rows(suite, result, listed)]
+    widths = [max(len(row[place]) for row in rows) for place in range(len(HEADS))]
+    return [
+        "  ".join(
+            text.rjust(width) if place else text.ljust(width)
+            for place, (text, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def write_result_page(path: Path, suite: Suite, result: SuiteResult, listed: Scores) -> None:
+    """Write the HTML page of a result, with all answers to the problems (not to the rewrites)."""
+    tasks: dict[str, Any] = {}
+    rows: dict[str, list[Any]] = {}
+    rated = suite.ratings
+    for part, answers in result.parts.items():
+        task, problems = suite.task(part), suite.rows[part]
+        tasks[task.name] = task_facts(task)
+        found = problem_rows(task, suite.forms(part, 0))
+        found |= {
+            "key": [f"{part}-{row}" for row in range(len(problems))],
+            "part": [part] * len(problems),
+            "task": [task.name] * len(problems),
+            "symbols": [row["symbols"] for row in problems],
+            "length": [row["length"] for row in problems],
+            "rating": rated[part] if rated else [None] * len(problems),
+            "prediction": shown_answers(task, answers.answers),
+            "tokens": answers.answers,
+            "draws": list(answers.draws),
+            "verdict": [str(verdict) for verdict in answers.verdicts],
+            "answer": shown_answers(task, [row["answer"] for row in problems]),
+            "forms": _forms_right(answers.rewrites, answers.plain),
+        }
+        for name in {**rows, **found}:
+            before = len(rows.get("key", [])) if name != "key" else 0
+            rows.setdefault(name, [""] * before)
+            rows[name] += found.get(name, [""] * len(problems))
+    columns = [
+        column("part", "part", "choice", facet=True, shown=True),
+        column("rating", "rating: share of systems that are wrong", "number", facet=True),
+        column("symbols", "symbols", "number", facet=True, shown=True),
+        column("length", "length", "number", facet=True, shown=True),
+        column("verdict", "verdict", "choice", facet=True, shown=True),
+        column("draws", "answers tried", "number", facet=True),
+        column("forms", "forms of the problem answered right", "number", facet=True),
+        column("problem", "problem", "text", shown=True),
+        column("prediction", "answer", "text", shown=True),
+    ]
+    document = Document(
+        title=f"{result.system} on {suite.name}",
+        lead=suite.recipe.description + ".",
+        summary=[FactTable("Scores in percent", HEADS, score_rows(suite, result, listed))],
+        data=page_data(
+            tasks,
+            columns,
+            rows,
+            [
+                {"label": "certified answer", "text": "answer"},
+                {
+                    "label": "answer of the system",
+                    "text": "prediction",
+                    "verdict": "verdict",
+                    "tokens": "tokens",
+                },
+            ],
+            total=len(rows["key"]),
+        ),
+        notes=[f"Fingerprint of the suite: {suite.fingerprint}."],
+    )
+    write_document(document, path)
+
+
+def _forms_right(rewrites: Sequence[Any], plain: np.ndarray) -> list[int | None]:
+    """Return how many of the three forms of each problem have a right answer."""
+    if len(rewrites) + 1 < FORMS:
+        return [None] * len(plain)
+    counts = plain.astype(int) + sum(rewrite.plain.astype(int) for rewrite in rewrites)
+    return [int(count) for count in counts]

@@ -1,0 +1,368 @@
+"""Results on a suite: the answers of a system to every problem, their verdicts, and scores.
+
+A system is a model, a control, a solver with a limited effort, or a file of replies. With N draws,
+a system may answer again until the verifier accepts an answer, N times at most. Rewrites get one
+answer each.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field
+
+from logicgen import __version__
+from logicgen.data.suite import FORMS, Suite
+from logicgen.errors import LogicgenError, nearest, shown
+from logicgen.files import json_object, read_bytes, write_atomically
+from logicgen.measures.answering import CHUNK, Respondent
+from logicgen.measures.verified import Outcome
+from logicgen.recipes import Table, validate
+from logicgen.scoring import Judgement
+from logicgen.solvers import Verdict
+from logicgen.tasks import Task
+from logicgen.tasks.judge import Item
+
+Progress = Callable[[str, int, int], None]
+
+Opened = Callable[[Task, int], Respondent | None]
+"""A function of a task and a number of draws; it returns None if a system has no answers to it."""
+
+REMEDY = "run logicgen suite run again"
+
+REFUSED = Outcome("", str(Verdict.INVALID), 1)
+"""The outcome of a problem that a system cannot read."""
+
+
+class PartAnswers(Table):
+    """The answers to the problems of a part, in order.
+
+    Attributes:
+        answers: in prefix notation; the first right answer, or else the first answer.
+        draws: the number of answers that were tried.
+        verdicts: the verdicts on `answers`.
+        rewrites: the answers to each rewrite of the problems, with their verdicts; empty: none.
+    """
+
+    answers: list[str]
+    draws: list[int]
+    verdicts: list[Annotated[Verdict, Field(strict=False)]]
+    rewrites: list[PartAnswers] = Field(default=[])
+
+    @classmethod
+    def of(cls, outcomes: Sequence[Outcome], rewrites: Sequence[PartAnswers] = ()) -> PartAnswers:
+        """Return the answers of outcomes."""
+        return cls(
+            answers=[each.prediction for each in outcomes],
+            draws=[each.draws for each in outcomes],
+            verdicts=[Verdict(each.verdict) for each in outcomes],
+            rewrites=list(rewrites),
+        )
+
+    @property
+    def verified(self) -> np.ndarray:
+        """Return a mask of the problems with a right answer, bool (problems,)."""
+        return np.array([verdict.is_right for verdict in self.verdicts])
+
+    @property
+    def plain(self) -> np.ndarray:
+        """Return a mask of the problems whose first answer is right, bool (problems,)."""
+        return np.asarray(self.verified & (np.array(self.draws) == 1))
+
+    @property
+    def consistent(self) -> np.ndarray | None:
+        """Return a mask of the problems whose forms all have the same kind of verdict.
+
+        None if the rewrites have no answers.
+        """
+        if not self.rewrites:
+            return None
+        same = [rewrite.plain == self.plain for rewrite in self.rewrites]
+        return np.asarray(np.all(same, axis=0))
+
+
+class SuiteResult(Table):
+    """The answers of a system to the parts of a suite, as in its JSON file."""
+
+    suite: str
+    fingerprint: str
+    system: str
+    draws: int
+    logicgen: str
+    parts: dict[str, PartAnswers]
+
+    def write(self, path: Path) -> None:
+        """Write the result as JSON, compressed if the name of the file ends in `.gz`."""
+        content = self.model_dump_json().encode() + b"\n"
+        if path.suffix == ".gz":
+            content = gzip.compress(content, mtime=0)
+        write_atomically(path, lambda part: part.write_bytes(content))
+
+    @classmethod
+    def read(cls, path: Path, suite: Suite) -> SuiteResult:
+        """Read a result. Raises LogicgenError if it is damaged, or of another suite."""
+        content = read_bytes(path)
+        if path.suffix == ".gz":
+            try:
+                content = gzip.decompress(content)
+            except (OSError, EOFError) as error:
+                raise LogicgenError(f"{path}: damaged ({error}): {REMEDY}") from None
+        found = validate(cls, json_object(content, path, REMEDY), str(path))
+        check_version(suite, found.suite, found.fingerprint, str(path))
+        for name, answers in found.parts.items():
+            rows = suite.rows.get(name)
+            sizes = {len(each.answers) for each in (answers, *answers.rewrites)}
+            if rows is None or sizes != {len(rows)}:
+                raise LogicgenError(f"{path}: part {shown(name)} does not fit {suite.name}")
+        return found
+
+
+def check_version(suite: Suite, name: object, fingerprint: object, where: str) -> None:
+    """Raise LogicgenError if answers are to the problems of another suite."""
+    if name not in (None, suite.name):
+        raise LogicgenError(f"{where}: answers to suite {shown(name)}, not to {suite.name}")
+    if fingerprint not in (None, suite.fingerprint):
+        raise LogicgenError(
+            f"{where}: answers to another version of {suite.name}, with the fingerprint"
+            f" {str(fingerprint)[:16]} instead of {suite.fingerprint[:16]}: ask the system again"
+        )
+
+
+def run_suite(
+    suite: Suite,
+    system: str,
+    opened: Opened,
+    draws: int,
+    *,
+    parts: Sequence[str] = (),
+    progress: Progress = lambda *_: None,
+) -> SuiteResult:
+    """Return the answers of a system to the parts of a suite whose task it answers.
+
+    parts: the names of the parts; empty: all.
+
+    Raises LogicgenError if the system answers no part.
+    """
+    found: dict[str, PartAnswers] = {}
+    for name in parts or suite.rows:
+        task = suite.task(name)
+        forms: list[PartAnswers] = []
+        for form in range(FORMS):
+            respondent = opened(task, 1 if form else draws)
+            if respondent is None:
+                break
+            label = f"{name}: {'rewrites' if form else 'problems'}"
+            with respondent:
+                outcomes = _outcomes(respondent, suite.forms(name, form), partial(progress, label))
+            forms.append(PartAnswers.of(outcomes))
+        if forms:
+            found[name] = forms[0].model_copy(update={"rewrites": forms[1:]})
+    if not found:
+        raise LogicgenError(f"{system}: answers no task of {suite.name}")
+    return result_of(suite, system, draws, found)
+
+
+def result_of(
+    suite: Suite, system: str, draws: int, parts: Mapping[str, PartAnswers]
+) -> SuiteResult:
+    """Return a result of this version of logicgen."""
+    return SuiteResult(
+        suite=suite.name,
+        fingerprint=suite.fingerprint,
+        system=system,
+        draws=draws,
+        logicgen=__version__,
+        parts=dict(parts),
+    )
+
+
+def _outcomes(
+    respondent: Respondent, problems: list[str], progress: Callable[[int, int], None]
+) -> list[Outcome]:
+    """Return the outcome of each problem. A problem that the system cannot read is `invalid`."""
+    found: list[Outcome] = []
+    for first in range(0, len(problems), CHUNK):
+        chunk = problems[first : first + CHUNK]
+        outcomes = [REFUSED] * len(chunk)
+        questions = {}
+        for place, problem in enumerate(chunk):
+            try:
+                questions[place] = respondent.question(problem)
+            except LogicgenError:
+                continue
+        answers = respondent.answers(list(questions.values()))
+        for place, outcome in zip(questions, answers, strict=True):
+            outcomes[place] = outcome
+        found += outcomes
+        progress(len(found), len(problems))
+    return found
+
+
+def check_verdicts(
+    suite: Suite,
+    result: SuiteResult,
+    judged: Callable[[Task, list[Item]], list[str]],
+) -> list[str]:
+    """Verify all answers of a result again; return a line for each difference.
+
+    judged: a function that returns the verdicts on answers.
+    """
+    lines = []
+    for name, answers in result.parts.items():
+        for form, each in enumerate((answers, *answers.rewrites)):
+            problems = suite.forms(name, form)
+            items = [Item(*pair) for pair in zip(problems, each.answers, strict=True)]
+            found = judged(suite.task(name), items)
+            for row, (old, new) in enumerate(zip(each.verdicts, found, strict=True)):
+                if old.is_right != Verdict(new).is_right:
+                    lines.append(f"{name}, row {row}, form {form}: {new}, not {old}")
+    return lines
+
+
+@dataclass(frozen=True)
+class PartScore:
+    """The scores of a system on a part: shares of the problems.
+
+    Attributes:
+        plain: right with one answer.
+        verified: right with as many answers as the system may try; None if it has one.
+        consistency: all three forms have the same kind of verdict; None without rewrites.
+        hard: right with one answer, of the problems with a rating of HARD or more; None: no such.
+    """
+
+    plain: float
+    verified: float | None
+    consistency: float | None
+    hard: float | None
+
+
+HARD = 0.75
+"""The least rating of a hard problem: three quarters of the listed systems are wrong."""
+
+
+def part_scores(
+    result: SuiteResult, rated: Mapping[str, Sequence[float]] | None = None
+) -> dict[str, PartScore]:
+    """Return the scores of a system on each part. rated: the rating of each problem, by part."""
+    scores = {}
+    for name, answers in result.parts.items():
+        consistent, hard = answers.consistent, np.array(rated[name] if rated else []) >= HARD
+        scores[name] = PartScore(
+            plain=float(answers.plain.mean()),
+            verified=float(answers.verified.mean()) if result.draws > 1 else None,
+            consistency=None if consistent is None else float(consistent.mean()),
+            hard=float(answers.plain[hard].mean()) if hard.any() else None,
+        )
+    return scores
+
+
+def rating_file(suite: Suite, results: Sequence[SuiteResult]) -> dict[str, Any]:
+    """Return the content of the file of ratings (see `Suite.listed`)."""
+    systems: dict[str, list[str]] = {}
+    failures: dict[str, Any] = {}
+    for result in results:
+        for name, answers in result.parts.items():
+            systems.setdefault(name, []).append(result.system)
+            failures[name] = failures.get(name, 0) + ~answers.plain
+    rated = {name: failed / len(systems[name]) for name, failed in failures.items()}
+    scores = {
+        result.system: {name: asdict(score) for name, score in part_scores(result, rated).items()}
+        for result in results
+    }
+    counts = {name: failed.tolist() for name, failed in failures.items()}
+    return {
+        "fingerprint": suite.fingerprint,
+        "systems": systems,
+        "failures": counts,
+        "scores": scores,
+    }
+
+
+def listed_scores(suite: Suite) -> dict[str, dict[str, PartScore]]:
+    """Return the scores of the listed systems, by system and part; empty: no file of ratings."""
+    listed = suite.listed or {"scores": {}}
+    return {
+        system: {part: PartScore(**score) for part, score in parts.items()}
+        for system, parts in listed["scores"].items()
+    }
+
+
+def read_suite_replies(
+    suite: Suite, entries: Sequence[Mapping[str, Any]], where: str
+) -> dict[str, list[list[str | None]]]:
+    """Return the completions to the problems of a suite: for each part, a list for each form.
+
+    entries: dicts with `part`, `row`, `form` and `completion`, from the prompts of a suite. Other
+        keys of the prompts are optional.
+    where: the name of the file, for errors.
+
+    Raises LogicgenError if an entry is wrong, or if a form of a part has some replies, but not all.
+    """
+    found: dict[str, list[list[str | None]]] = {}
+    for number, entry in enumerate(entries, 1):
+        place = f"{where}, reply {number}"
+        check_version(suite, entry.get("suite"), entry.get("fingerprint"), place)
+        part, row, form = _problem_of(suite, entry, place)
+        if "completion" not in entry:
+            raise LogicgenError(f"{place}: no `completion`, which is the model's text")
+        forms = found.setdefault(part, [[None] * len(suite.rows[part]) for _ in range(FORMS)])
+        if forms[form][row] is not None:
+            raise LogicgenError(f"{place}: a second reply to {part}, row {row}, form {form}")
+        forms[form][row] = entry["completion"]
+    for part, forms in found.items():
+        for form, completions in enumerate(forms):
+            missing = completions.count(None)
+            if missing and (form == 0 or missing < len(completions)):
+                raise LogicgenError(
+                    f"{where}: {missing:,} of the {len(completions):,} replies to {part}, form"
+                    f" {form}, are missing: reply to all prompts"
+                )
+    return found
+
+
+def _problem_of(suite: Suite, entry: Mapping[str, Any], place: str) -> tuple[str, int, int]:
+    """Return part, row and form of the problem of a reply. Raises LogicgenError if they are wrong."""
+    part = entry.get("part")
+    if not isinstance(part, str) or part not in suite.rows:
+        raise LogicgenError(f"{place}: part {shown(part)}; {nearest(str(part), [*suite.rows])}")
+    numbers = []
+    for key, most in (("row", len(suite.rows[part])), ("form", FORMS)):
+        value = entry.get(key)
+        if type(value) is not int or not 0 <= value < most:
+            raise LogicgenError(f"{place}: {key} {shown(value)}; give 0 to {most - 1}")
+        numbers.append(value)
+    return part, numbers[0], numbers[1]
+
+
+def judge_suite_replies(
+    suite: Suite,
+    system: str,
+    completions: Mapping[str, list[list[str | None]]],
+    scored: Callable[[Task, list[str], list[Any]], list[Judgement]],
+    progress: Progress = lambda *_: None,
+) -> SuiteResult:
+    """Return the result of a file of replies (see `read_suite_replies`).
+
+    scored: a function that returns the judgement on a completion to each problem.
+    """
+    parts = {}
+    for done, (name, forms) in enumerate(completions.items()):
+        progress("parts", done, len(completions))
+        task, judged = suite.task(name), []
+        for form, texts in enumerate(forms):
+            if None in texts:
+                continue
+            outcomes = []
+            for found in scored(task, suite.forms(name, form), texts):
+                answer = task.encode(task.read_answer(found.answer)) if found.answer else ""
+                outcomes.append(Outcome(answer, str(found.verdict), 1))
+            judged.append(PartAnswers.of(outcomes))
+        parts[name] = judged[0].model_copy(update={"rewrites": judged[1:]})
+    progress("parts", len(completions), len(completions))
+    return result_of(suite, system, 1, parts)

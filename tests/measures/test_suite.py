@@ -1,0 +1,323 @@
+"""Suites: the same problems everywhere, results that can be verified again, and the leaderboard."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from logicgen import library, recipes
+from logicgen.data.prompts import write_lines
+from logicgen.data.suite import Suite, SuiteRecipe, fingerprints, open_suite
+from logicgen.errors import LogicgenError
+from logicgen.measures import answering
+from logicgen.measures.leaderboard import best_control, leaderboard
+from logicgen.measures.suite_results import (
+    PartAnswers,
+    PartScore,
+    SuiteResult,
+    listed_scores,
+    part_scores,
+    rating_file,
+)
+from logicgen.solvers import Verdict
+from tests.cli.test_commands import refused, run
+
+SHIPPED = "logicgen-1.0"
+DOCS = Path("docs") / "leaderboard.md"
+RESULTS = Path("suites") / "results"
+
+SMALL = """
+description = "Two small parts"
+version = "1"
+
+[[parts]]
+name = "formulas"
+about = "formulas"
+data = "propositional-mini"
+split = "test"
+seed = 5
+set = { "sizes.train" = 0, "sizes.validation" = 0, "sizes.test" = 40, "grid.per_cell" = 1 }
+limit = 30
+
+[[parts]]
+name = "strings"
+about = "strings"
+data = "copying-mini"
+split = "test"
+seed = 6
+set = { "sizes.train" = 0, "sizes.validation" = 0, "sizes.test" = 20, "grid.per_cell" = 1 }
+"""
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with the file of a small suite, and the folder of its problems."""
+    folder = tmp_path_factory.mktemp("a suite")
+    (folder / "small.toml").write_text(SMALL)
+    return folder / "small.toml", folder / "problems"
+
+
+@pytest.fixture(scope="module")
+def suite(place):
+    return open_suite(str(place[0]), place[1])
+
+
+@pytest.fixture(scope="module")
+def vote(suite, tmp_path_factory):
+    """Return the path of the result of the control `vote`, and the printed lines."""
+    out = tmp_path_factory.mktemp("results") / "vote.json"
+    lines, path = library.run_suite(suite, "control:vote", out, draws=4)
+    assert path == out
+    return out, lines
+
+
+def test_a_suite_made_again_has_the_same_problems(place, suite, tmp_path):
+    again = open_suite(str(place[0]), tmp_path, workers=2)
+    assert again.rows == suite.rows
+    assert again.fingerprint == suite.fingerprint
+    assert {part: len(rows) for part, rows in suite.rows.items()} == {"formulas": 30, "strings": 20}
+
+
+def test_every_stored_answer_is_right(suite):
+    for part, rows in suite.rows.items():
+        task = suite.task(part)
+        for row in rows:
+            problem = task.decode_problem(row["problem"])
+            assert task.check(problem, task.decode_answer(row["answer"])).is_right
+
+
+def test_other_problems_than_the_fingerprint_says_are_refused(place, suite, tmp_path):
+    text = SMALL.replace("limit = 30", f'limit = 30\nfingerprint = "{"0" * 64}"')
+    file = tmp_path / "changed.toml"
+    file.write_text(text)
+    result = run("suite", "make", "--suite", file, "--problems", place[1])
+    refused(result, "fingerprint", fingerprints(suite)["formulas"][:16])
+
+
+def test_a_damaged_file_of_problems_is_refused(place, suite, tmp_path):
+    (tmp_path / "formulas.jsonl.gz").write_bytes(b"no gzip")
+    with pytest.raises(LogicgenError, match="delete this file"):
+        open_suite(str(place[0]), tmp_path)
+
+
+def test_the_scores_of_a_control_are_those_of_its_answers(suite, vote):
+    task = suite.task("formulas")
+    control = answering.load_control(task, "vote")
+    result = SuiteResult.read(vote[0], suite)
+    assert [*result.parts] == ["formulas"]  # copying has no such control
+    right = []
+    for problem in suite.forms("formulas", 0):
+        answers = [task.decode_answer(text) for text in control.answers(problem, 4)]
+        right.append([task.check(task.decode_problem(problem), each).is_right for each in answers])
+    answers = result.parts["formulas"]
+    assert answers.plain.tolist() == [each[0] for each in right]
+    assert answers.verified.tolist() == [any(each) for each in right]
+    for form, rewrite in enumerate(answers.rewrites, 1):
+        checked = [
+            task.check(task.decode_problem(text), task.decode_answer(answer)).is_right
+            for text, answer in zip(suite.forms("formulas", form), rewrite.answers, strict=True)
+        ]
+        assert rewrite.plain.tolist() == checked
+    score = part_scores(result)["formulas"]
+    shown = f"{100 * score.plain:.1f}"
+    assert shown in vote[1][1].split()
+    assert vote[0].with_suffix(".html").stat().st_size > 10_000
+
+
+def test_check_finds_every_changed_verdict(suite, vote, tmp_path):
+    [(_, count, wrong)] = library.check_results(suite, [vote[0]])
+    assert (count, wrong) == (90, [])
+    content = json.loads(vote[0].read_text())
+    verdicts = content["parts"]["formulas"]["rewrites"][1]["verdicts"]
+    old = Verdict(verdicts[7])
+    verdicts[7] = "incorrect" if old.is_right else "correct"
+    changed = tmp_path / "changed.json.gz"
+    changed.write_bytes(gzip.compress(json.dumps(content).encode()))
+    [(_, _, wrong)] = library.check_results(suite, [changed])
+    assert len(wrong) == 1
+    assert wrong[0].startswith("formulas, row 7, form 2")
+
+
+def test_a_solver_with_more_steps_is_right_more_often(suite, tmp_path):
+    shares = []
+    for steps in (1, 100_000):
+        _, path = library.run_suite(suite, f"solver:{steps}", tmp_path / f"{steps}.json")
+        shares.append(part_scores(SuiteResult.read(path, suite))["formulas"].plain)
+    assert shares[1] == 1
+    assert shares[0] <= shares[1]
+
+
+def replies(suite, change=lambda row: row, of=lambda row: True):
+    """Return right replies to the prompts of formulas: the stored answer, renamed."""
+    task = suite.task("formulas")
+    for prompt in suite.prompts():
+        if prompt["part"] == "formulas" and of(prompt):
+            text = suite.forms("formulas", prompt["form"])[prompt["row"]]
+            witness = task.solve(task.decode_problem(text)).witness
+            yield change({**prompt, "completion": f"<answer>{task.show(witness)}</answer>"})
+
+
+def test_right_replies_to_the_prompts_are_right(place, suite, tmp_path):
+    library.write_suite_prompts(suite, tmp_path / "prompts.jsonl")
+    assert len((tmp_path / "prompts.jsonl").read_text().splitlines()) == 150
+    file = tmp_path / "replies.jsonl"
+    write_lines(replies(suite), file)
+    lines, path = library.run_suite(suite, str(file), tmp_path / "result.json")
+    assert lines[1].split()[:3] == ["formulas", "30", "100.0"]
+    assert lines[1].split()[-1] == "100.0"
+    assert SuiteResult.read(path, suite).draws == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "of", "message"),
+    [
+        (lambda row: row | {"fingerprint": "0" * 64}, None, "another version of small"),
+        (lambda row: row | {"suite": "logicgen-0.9"}, None, "answers to suite 'logicgen-0.9'"),
+        (lambda row: row | {"part": "formula"}, None, "part 'formula'; .*formulas"),
+        (lambda row: row | {"row": 30}, None, "row 30; give 0 to 29"),
+        (lambda row: row | {"row": True}, None, "row True; give 0 to 29"),
+        (lambda row: row | {"form": 3}, None, "form 3; give 0 to 2"),
+        (lambda row: row | {"row": 0, "form": 0}, None, "a second reply"),
+        (lambda row: {k: row[k] for k in ("part", "row", "form")}, None, "no `completion`"),
+        (lambda row: row, lambda row: row["row"] > 3, "4 of the 30 replies .* missing"),
+    ],
+)
+def test_faulty_replies_are_refused(suite, tmp_path, change, of, message):
+    file = tmp_path / "replies.jsonl"
+    write_lines(replies(suite, change, of or (lambda row: True)), file)
+    with pytest.raises(LogicgenError, match=message):
+        library.run_suite(suite, str(file), tmp_path / "result.json")
+
+
+def test_the_rewrites_need_no_replies(suite, tmp_path):
+    file = tmp_path / "replies.jsonl"
+    write_lines(replies(suite, of=lambda row: row["form"] == 0), file)
+    library.run_suite(suite, str(file), tmp_path / "result.json")
+    score = part_scores(SuiteResult.read(tmp_path / "result.json", suite))["formulas"]
+    assert (score.plain, score.consistency) == (1, None)
+
+
+@pytest.mark.parametrize(
+    ("system", "message"),
+    [
+        ("control:votes", "answers no task"),
+        ("solver:many", "solver:100"),
+        ("solver:0", "solver:100"),
+        ("no such model", "no such model"),
+    ],
+)
+def test_unknown_systems_are_refused(suite, tmp_path, system, message):
+    with pytest.raises(LogicgenError, match=message):
+        library.run_suite(suite, system, tmp_path / "result.json")
+
+
+def test_a_result_of_another_suite_is_refused(suite, vote, tmp_path):
+    content = json.loads(vote[0].read_text())
+    for key, value in (("fingerprint", "0" * 64), ("suite", "other")):
+        file = tmp_path / "other.json"
+        file.write_text(json.dumps(content | {key: value}))
+        with pytest.raises(LogicgenError, match=r"other\.json: answers to"):
+            SuiteResult.read(file, suite)
+    del content["parts"]["formulas"]["answers"][0]
+    file.write_text(json.dumps(content))
+    with pytest.raises(LogicgenError, match="part 'formulas' does not fit small"):
+        SuiteResult.read(file, suite)
+
+
+def result(suite, system, *rights, draws=1):
+    """Return a result on the part `strings` with these right answers, a list for each form."""
+    count = len(suite.rows["strings"])
+    forms = []
+    for right in rights:
+        verdicts = [Verdict.CORRECT if row in right else Verdict.INCORRECT for row in range(count)]
+        forms.append(PartAnswers(answers=[""] * count, draws=[1] * count, verdicts=verdicts))
+    parts = {"strings": forms[0].model_copy(update={"rewrites": forms[1:]})}
+    return SuiteResult(
+        suite=suite.name,
+        fingerprint=suite.fingerprint,
+        system=system,
+        draws=draws,
+        logicgen="1",
+        parts=parts,
+    )
+
+
+def test_the_rating_is_the_share_of_systems_that_are_wrong(suite):
+    results = [
+        result(suite, "control:copy", {0, 1, 2}),
+        result(suite, "control:other", {0, 1}),
+        result(suite, "a", {0}),
+        result(suite, "b", {0, 5}, {0, 5, 6}, {0}),
+    ]
+    found = rating_file(suite, results)
+    assert found["systems"] == {"strings": ["control:copy", "control:other", "a", "b"]}
+    assert found["failures"]["strings"][:7] == [0, 2, 3, 4, 4, 3, 4]
+    rated = {"strings": np.array(found["failures"]["strings"]) / 4}
+    score = part_scores(results[3], rated)["strings"]
+    assert score == PartScore(plain=2 / 20, verified=None, consistency=18 / 20, hard=1 / 18)
+    page = leaderboard(suite, results, rated).splitlines()
+    rows = [line for line in page if line.startswith("| `")]
+    assert [row.split("`")[1] for row in rows[:4]] == ["control:copy", "control:other", "a", "b"]
+    scores = {each.system: part_scores(each) for each in results}
+    assert best_control(scores, "strings") == ("copy", 3 / 20)
+    assert best_control(scores, "formulas") is None
+
+
+def test_two_results_of_a_system_are_refused(suite, vote, tmp_path):
+    twice = tmp_path / "again.json"
+    twice.write_bytes(vote[0].read_bytes())
+    with pytest.raises(LogicgenError, match=r"2 results are of control:vote"):
+        library.write_leaderboard(suite, [vote[0], twice], tmp_path / "page.md")
+
+
+def test_the_commands_print_scores_and_write_the_leaderboard(place, suite, tmp_path):
+    where = ("--suite", place[0], "--problems", place[1])
+    made = run("suite", "make", *where)
+    assert suite.fingerprint in made.stdout
+    out = tmp_path / "copy.json"
+    shown = run("suite", "run", "control:copy", *where, "-o", out, "--part", "strings")
+    assert shown.returncode == 0, shown.stderr
+    assert "strings" in shown.stdout
+    checked = run("suite", "check", out, *where)
+    assert (checked.returncode, "60 verdicts, 0 differ" in checked.stdout) == (0, True)
+    page, ratings = tmp_path / "page.md", tmp_path / "ratings.json"
+    run("suite", "leaderboard", out, "-o", page, "--ratings", ratings, *where)
+    assert "`control:copy`" in page.read_text()
+    assert json.loads(ratings.read_text())["systems"] == {"strings": ["control:copy"]}
+    asked = ("suite", "run", "control:copy", *where)
+    refused(run(*asked, "--part", "string"), "no part 'string'")
+    refused(run(*asked, "-o", tmp_path / "a.txt"), ".json.gz")
+
+
+def shipped_suite():
+    """Return the shipped suite with empty rows in the place of problems."""
+    recipe = SuiteRecipe.read(SHIPPED)
+    file = recipes.find("suites", ".json", f"{SHIPPED}.ratings")
+    found = json.loads(file.read_text())
+    rows = {part: [{}] * len(failures) for part, failures in found["failures"].items()}
+    return Suite(SHIPPED, recipe, found["fingerprint"], rows)
+
+
+def test_the_committed_leaderboard_and_ratings_follow_from_the_committed_results(tmp_path):
+    suite, page, ratings = shipped_suite(), tmp_path / "page.md", tmp_path / "ratings.json"
+    library.write_leaderboard(suite, [*RESULTS.glob("*.json.gz")], page, ratings)
+    assert page.read_text() == DOCS.read_text()
+    assert ratings.read_text() == (RESULTS.parent / f"{SHIPPED}.ratings.json").read_text()
+    assert listed_scores(suite)
+
+
+@pytest.mark.parametrize("part", ["ltl-literature", "propositional-rare", "permutation"])
+def test_parts_of_the_shipped_suite_have_their_fingerprint(part, tmp_path):
+    recipe = SuiteRecipe.read(SHIPPED)
+    [chosen] = [each for each in recipe.parts if each.name == part]
+    assert chosen.fingerprint
+    content = recipes.find("suites", ".toml", SHIPPED).read_text()
+    head, *parts = content.split("[[parts]]")
+    [text] = [each for each in parts if f'name = "{part}"' in each]
+    file = tmp_path / "part.toml"
+    file.write_text(f"{head}[[parts]]{text}")
+    open_suite(str(file), tmp_path / "problems")
