@@ -56,9 +56,8 @@ def leaderboard(
         ),
         (
             "Right answers to hard problems",
-            f"Problems on which {100 * HARD:.0f}% of the systems are wrong, one answer: "
-            + ", ".join(f"{count} of {name}" for name, count in hard.items())
-            + ".",
+            f"One answer to the [problems](#parts) on which {100 * HARD:.0f}% of the systems are"
+            " wrong.",
             lambda score: _percent(score.hard),
         ),
         (
@@ -83,7 +82,15 @@ def leaderboard(
             ]
             lines.append(f"| `{system}` | " + " | ".join(values) + " |")
         lines.append("")
-    return "\n".join(lines)
+    lines += [
+        "## Parts",
+        "",
+        "| part | problems | of which hard | content |",
+        "| --- |" + " --- |" * 3,
+    ]
+    for part, rows in suite.rows.items():
+        lines.append(f"| {part} | {len(rows):,} | {hard[part]:,} | {suite.about(part)} |")
+    return "\n".join([*lines, ""])
 
 
 def best_control(scores: Scores, part: str, verified: bool = False) -> tuple[str, float] | None:

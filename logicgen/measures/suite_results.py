@@ -327,7 +327,10 @@ def read_suite_replies(
 
 
 def _problem_of(suite: Suite, entry: Mapping[str, Any], place: str) -> tuple[str, int, int]:
-    """Return part, row and form of the problem of a reply. Raises LogicgenError if they are wrong."""
+    """Return the part, the row and the form of the problem of a reply.
+
+    Raises LogicgenError if one of them is missing or wrong.
+    """
     part = entry.get("part")
     if not isinstance(part, str) or part not in suite.rows:
         raise LogicgenError(f"{place}: part {shown(part)}; {nearest(str(part), [*suite.rows])}")

@@ -6,10 +6,11 @@ from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from random import Random
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, model_validator
 
+from logicgen.errors import nearest
 from logicgen.solvers import Solution, Solver, Status, Verdict, load_solver
 from logicgen.solvers.word import Word
 from logicgen.syntax.answers import NoAnswer
@@ -19,6 +20,7 @@ from logicgen.syntax.formula_language import FormulaLanguage, formula_language
 from logicgen.syntax.language import Language
 from logicgen.syntax.rewriting import plain, spaced, within
 from logicgen.syntax.sampling import LONGEST, FormulaSampler, Pattern, most_symbols
+from logicgen.tasks.mixture import Mixture
 from logicgen.tasks.task import Cell, Draw, Explanation, Settings, Source, Task
 from logicgen.tokens import symbol_name
 
@@ -61,12 +63,22 @@ class FormulaSettings(Settings):
     # formula of a length with probability proportional to the product of its tokens' weights
     distribution: Literal["tree", "uniform"] = "tree"
     source: str = "random"  # `random`, or another source of the task
+    # Only for `mixed`: the weights of the sources from which problems are drawn
+    sources: dict[str, Weight] = Field(default={})
 
     @model_validator(mode="after")
     def _keys_fit_the_source(self) -> Self:
+        allowed = type(self).model_fields["source"].annotation
+        known = [name for name in get_args(allowed) if name != "mixed"]
+        for name in self.sources:
+            if name not in known:
+                raise ValueError(f"sources: no source is called {name!r}: {nearest(name, known)}")
+        if self.source == "mixed" and not any(self.sources.values()):
+            raise ValueError("source mixed needs sources, such as { random = 1, ... }")
         fitting = {key: name for name, keys in self.of_source.items() for key in keys}
+        fitting["sources"] = "mixed"
         for key in sorted(self.model_fields_set - self.of_all_sources):
-            if (only := fitting.get(key, "random")) != self.source:
+            if (only := fitting.get(key, "random")) not in (self.source, *self.sources):
                 raise ValueError(
                     f"{key} cannot be given with source {self.source}, only with {only}"
                 )
@@ -129,6 +141,12 @@ class FormulaTask(Task):
     other_sources: ClassVar[Mapping[str, Callable[[tuple[int, int]], Source]]]
 
     def source(self, settings: FormulaSettings, symbols: tuple[int, int]) -> Source:
+        if settings.source == "mixed":
+            parts = {
+                name: (self.source(settings.model_copy(update={"source": name}), symbols), weight)
+                for name, weight in settings.sources.items()
+            }
+            return Mixture(parts, symbols)
         if settings.source != "random":
             return self.other_sources[settings.source](symbols)
         return FormulaSource(self.formulas, settings, symbols)

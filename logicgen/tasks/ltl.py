@@ -45,8 +45,8 @@ class LTLSettings(FormulaSettings):
 
     # `random`: random formulas, by `operators` and `distribution`. `patterns`: conjunctions of the
     # published specification patterns, over the core operators `! & X U 0 1`. `obligations`:
-    # formulas over `! & X U 1` that no word of one repeated letter satisfies
-    source: Literal["random", "patterns", "obligations"] = "random"
+    # formulas over `! & X U 1` that no word of one repeated letter satisfies. `mixed`: `sources`
+    source: Literal["random", "patterns", "obligations", "mixed"] = "random"
     # The nesting of several literals at a position of a trace: `left` is `& & a b c`, `right` is
     # `& a & b c`. For `right`, a model need not know the number of literals before the first one
     conjunctions: Literal["left", "right"] = "left"

@@ -50,8 +50,9 @@ class PropositionalSettings(FormulaSettings):
     of_source: ClassVar = {"ksat": frozenset({"literals", "ratio"})}
 
     # `random`: random formulas, by `operators` and `distribution`. `rare`: formulas with few
-    # models. `cnf`: clauses as in NeuroSAT. `ksat`: random clauses of equal length
-    source: Literal["random", "rare", "cnf", "ksat"] = "random"
+    # models. `cnf`: clauses as in NeuroSAT. `ksat`: random clauses of equal length. `mixed`:
+    # `sources`
+    source: Literal["random", "rare", "cnf", "ksat", "mixed"] = "random"
     # Only for `ksat`: the literals of a clause, and the clauses for each symbol
     literals: int = Field(default=3, ge=1, le=20)
     ratio: float = Field(default=4.26, gt=0, le=1000)
