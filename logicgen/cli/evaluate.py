@@ -173,7 +173,10 @@ def print_scores(summary: dict[str, Any], folder: Path) -> None:
     """
     for line in library.score_lines(summary):
         put(line)
-    for name, called in (("heatmap", "heat map"), ("symbols", "symbols"), ("lengths", "lengths")):
+    figures = {"heatmap": "heat map", "symbols": "symbols", "lengths": "lengths"}
+    if "by_difficulty" in summary:
+        figures["difficulty"] = "difficulty"
+    for name, called in figures.items():
         say(f"{called}: {folder / name}.png")
     say(f"report, with every answer: {folder / 'report.html'}")
 

@@ -86,8 +86,11 @@ def draw_heatmaps(runs: list[tuple[str, Cells, About]], title: str) -> Figure:
     return _draw(maps, _accuracy(), title)
 
 
-def draw_evaluation(cells: Cells, about: About, title: str) -> Figure:
+def draw_evaluation(cells: Cells, about: About, title: str, level: str = "") -> Figure:
     """Draw the accuracy of predictions, and of other answers that the scores contain.
+
+    level: the name of the levels of difficulty, if cells have a level instead of a number of
+        symbols.
 
     The maps share one scale: predictions, verified answers, the control that is right most often in
     all cells together, and predictions for problems on which no control is right.
@@ -105,7 +108,7 @@ def draw_evaluation(cells: Cells, about: About, title: str) -> Figure:
         known = {place: share for place, share in shown.items() if share is not None}
         if known:
             maps.append(Panel(label, known, cells, about))
-    return _draw(maps, _accuracy(), title)
+    return _draw(maps, _accuracy(), title, level)
 
 
 def plain_accuracy(score: Score) -> float | None:
@@ -159,9 +162,16 @@ def draw_differences(first: Cells, others: list[tuple[str, Cells, About]], title
     return _draw(maps, bar, title)
 
 
-def _draw(maps: list[Panel], bar: ColourBar, title: str) -> Figure:
-    """Draw heat maps side by side, with the same axes. A single map has no label."""
-    drawn = (place for each in maps for place in [*each.values, *each.about.split_cells()])
+def _draw(maps: list[Panel], bar: ColourBar, title: str, level: str = "") -> Figure:
+    """Draw heat maps side by side, with the same axes. A single map has no label.
+
+    level: as for `draw_evaluation`. Then the box contains the training lengths.
+    """
+    drawn = (
+        place
+        for each in maps
+        for place in [*each.values, *(() if level else each.about.split_cells())]
+    )
     places = np.array(list(drawn))
     step = maps[0].about.step  # all maps have the same ranges of lengths
     (low_y, low_x), (high_y, high_x) = places.min(axis=0), places.max(axis=0)
@@ -181,9 +191,11 @@ def _draw(maps: list[Panel], bar: ColourBar, title: str) -> Figure:
             axes.set_title(label, loc="left", fontsize=10)
         # A cell extends 0.5 beyond its numbers on each side. So the box of the region does, too.
         (first_y, last_y), (first_x, last_x) = about.symbols, about.length
+        if level:
+            first_y, last_y = low_y, high_y
         box = region_box(axes, (first_x - 0.5, last_x + 0.5), (first_y - 0.5, last_y + 0.5))
         if box is not None:
-            legend["training region"] = box
+            legend["training lengths" if level else "training region"] = box
         if _squares(axes, values, cells, bar, step):
             legend["smaller: fewer examples"] = Patch(color="#555555", linewidth=0)
         if len(cells) * step < (high_y - low_y + 1) * (high_x - low_x + 1):
@@ -195,7 +207,7 @@ def _draw(maps: list[Panel], bar: ColourBar, title: str) -> Figure:
     for axes in grid[-1, : len(maps)]:
         axes.set_xlabel("length (tokens)")
     for axes in grid[:, 0]:
-        axes.set_ylabel("symbols")
+        axes.set_ylabel(level or "symbols")
     mappable = ScalarMappable(bar.scale, bar.colours)
     figure.colorbar(mappable, ax=grid, label=bar.label, format=bar.format, fraction=0.05, pad=0.02)
     legend_below(figure, 3, list(legend.values()), list(legend))

@@ -3,7 +3,7 @@
 predictions.parquet   a row per answer, with its verdict
 summary.json          the scores of all answers, and of parts such as the training region
 cells.csv             the score of each cell (a number of symbols and a range of lengths)
-heatmap, symbols, lengths   figures, each as .png and .svg
+heatmap, symbols, lengths, difficulty   figures, each as .png and .svg
 report.html           a page of the scores and the answers
 """
 
@@ -34,7 +34,7 @@ from logicgen.measures.answers_figures import (
 )
 from logicgen.measures.best_control import PLAIN, comparison_lines, control_text
 from logicgen.measures.predictions import SCHEMA, About
-from logicgen.measures.scores import VERDICTS, Score, Scores
+from logicgen.measures.scores import VERDICTS, Score, Scores, level_label
 from logicgen.report.document import Document, FactTable, write_document
 from logicgen.report.figure_style import save
 from logicgen.report.rows import (
@@ -61,11 +61,12 @@ from logicgen.solvers import Verdict
 from logicgen.tasks import Task, load_task
 
 PREDICTIONS, SUMMARY, CELLS = "predictions.parquet", "summary.json", "cells.csv"
+DIFFICULTY = "difficulty.csv"
 
 # Columns that a table of predictions may lack, and the most bytes of a table in memory.
 OPTIONAL = (
     *("edit_distance", "right_tokens", "verified_prediction", "verified_verdict", "draws"),
-    *("controls", "verified_controls"),
+    *("controls", "verified_controls", "positions", "satisfying"),
 )
 MOST_BYTES = 1 << 32
 
@@ -140,12 +141,20 @@ def write_figures(folder: Path) -> dict[str, Any]:
 
     rows = [{"symbols": s, "length": n, **score.flat()} for (s, n), score in sorted(cells.items())]
     write_csv(rows, folder / CELLS)
+    levels = scores.by_difficulty()
+    if levels:
+        rows = [{scores.difficulty: level, **score.flat()} for level, score in levels.items()]
+        write_csv(rows, folder / DIFFICULTY)
 
     overall = summary["overall"]
     title = f"{_title(scores)}: {percent(overall)} right"
     if "verified_accuracy" in overall:
         title += f", {percent(overall, 'verified_accuracy')} verified"
     save(draw_evaluation(cells, about, title), folder, "heatmap")
+    if levels:
+        hard = scores.by_difficulty_and_length()
+        label = level_label(scores.difficulty)
+        save(draw_evaluation(hard, about, title, label), folder, "difficulty")
     by_symbols = draw_symbols([(about.model, scores)], f"{about.data} ({about.split})")
     save(by_symbols, folder, "symbols")
     save(draw_lengths(scores, title), folder, "lengths")
@@ -169,6 +178,11 @@ def score_lines(summary: dict[str, Any]) -> list[str]:
             line += f" in {score['draws']:.1f} draws on average"
         line += _best_controls(score)
         lines.append(line)
+    for level in summary.get("by_difficulty", ()):
+        line = f"{level['label']:<28} {percent(level):>20} right of {level['examples']:,}"
+        if "verified_accuracy" in level:
+            line += f"; verified {percent(level, 'verified_accuracy')}"
+        lines.append(line + _best_controls(level))
     return lines + comparison_lines(summary["overall"])
 
 

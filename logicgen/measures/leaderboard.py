@@ -89,7 +89,7 @@ def leaderboard(
         "| --- |" + " --- |" * 3,
     ]
     for part, rows in suite.rows.items():
-        lines.append(f"| {part} | {len(rows):,} | {hard[part]:,} | {suite.about(part)} |")
+        lines.append(f"| {part} | {len(rows):,} | {hard.get(part, 0):,} | {suite.about(part)} |")
     return "\n".join([*lines, ""])
 
 

@@ -53,6 +53,9 @@ SCHEMA = pa.schema(
         # Names of the controls that are right (`best_control.py`).
         pa.field("controls", pa.string()),
         pa.field("verified_controls", pa.string()),
+        # Difficulty of the problem, if the data set has these columns.
+        pa.field("positions", pa.int32()),
+        pa.field("satisfying", pa.float64()),
     ]
 )
 

@@ -24,6 +24,32 @@ SUMMED = ("edit_distance", "right_tokens", "answer_tokens", "accepted", "draws")
 
 VERDICTS = [str(verdict) for verdict in Verdict]
 
+# Columns of difficulty. The levels of `satisfying` are halvings: at level k, the share of right
+# assignments is above 1 / 2 ** (k + 1), and at most 1 / 2 ** k.
+LEVELS = ("positions", "satisfying")
+
+UNKNOWN_LEVEL = -1
+
+
+def level_label(column: str) -> str:
+    """Return the name of the levels of a column of difficulty, for an axis."""
+    return "k (satisfying: 1/2^k)" if column == "satisfying" else column
+
+
+def level_text(column: str, level: int) -> str:
+    """Return a level of difficulty as text."""
+    if column == "satisfying":
+        return f"satisfying up to 1/{2**level:,}" if level else "satisfying over 1/2"
+    return f"{level} position{'' if level == 1 else 's'}"
+
+
+def levels_of(table: pa.Table, column: str) -> np.ndarray:
+    """Return the level of difficulty of each row, int64; UNKNOWN_LEVEL without a value."""
+    values = table[column].to_numpy().astype(float)
+    if column == "satisfying":
+        values = np.floor(-np.log2(values, where=values > 0, out=np.full(len(values), np.nan)))
+    return np.where(np.isnan(values), UNKNOWN_LEVEL, values).astype(np.int64)
+
 
 @dataclass(frozen=True)
 class Score:
@@ -107,6 +133,9 @@ class Scores:
                 right = [set(names.split()) for names in table[column].to_pylist()]
                 for name in about.controls:
                     columns[f"{column}:{name}"] = np.array([name in each for each in right], bool)
+        for column in LEVELS:
+            if column in table.column_names and table[column].null_count < len(table):
+                columns[column] = levels_of(table, column)
         return Scores(columns, int(columns["embedding_seed"].max(initial=0)) + 1, about)
 
     @staticmethod
@@ -244,7 +273,28 @@ class Scores:
         """Return the description, and the scores of all answers and of each part, as plain data."""
         scores = {"overall": self.score(), **self.by_part()}
         flat = {name: score.flat() for name, score in scores.items()}
-        return {**asdict(self.about), "embedding_seeds": self.seeds, **flat}
+        levels = [
+            {"level": level, "label": level_text(self.difficulty, level), **score.flat()}
+            for level, score in self.by_difficulty().items()
+        ]
+        more = {"difficulty": self.difficulty, "by_difficulty": levels} if levels else {}
+        return {**asdict(self.about), "embedding_seeds": self.seeds, **flat, **more}
+
+    @property
+    def difficulty(self) -> str:
+        """Return the name of the column of difficulty; empty if there is none."""
+        return next((column for column in LEVELS if column in self._columns), "")
+
+    def by_difficulty(self) -> dict[int, Score]:
+        """Return the score of each level of difficulty, in order; empty without such a column."""
+        return self._known_levels()._by(self.difficulty) if self.difficulty else {}
+
+    def by_difficulty_and_length(self) -> dict[tuple[int, int], Score]:
+        """Return the score by (level of difficulty, shortest length of the cell)."""
+        return self._known_levels()._by(self.difficulty, "cell_length") if self.difficulty else {}
+
+    def _known_levels(self) -> Scores:
+        return self.select(self._columns[self.difficulty] != UNKNOWN_LEVEL)
 
     def _mean(self, name: str) -> tuple[float, float] | None:
         """Return mean and deviation over embedding seeds of a column; None without the column."""

@@ -231,7 +231,7 @@ class PartScore:
 
     Attributes:
         plain: right with one answer.
-        verified: right with as many answers as the system may try; None if it has one.
+        verified: right with one of the answers that the system may try; None for a single answer.
         consistency: all three forms have the same kind of verdict; None without rewrites.
         hard: right with one answer, of the problems with a rating of HARD or more; None: no such.
     """

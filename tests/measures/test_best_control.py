@@ -7,6 +7,7 @@ from fractions import Fraction
 from math import comb
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import logicgen
@@ -15,7 +16,7 @@ from logicgen.measures.answers_figures import draw_evaluation
 from logicgen.measures.best_control import comparison_lines, control_score, usual_controls
 from logicgen.measures.control_answers import prepared
 from logicgen.measures.evaluation import read_predictions, score_lines
-from logicgen.measures.scores import Scores
+from logicgen.measures.scores import Scores, levels_of
 from logicgen.measures.statistics import mcnemar
 from logicgen.tasks import load_task
 from tests.data.data_sets import opened
@@ -148,3 +149,44 @@ def test_mcnemar_against_exact_fractions(first, second):
 def test_the_usual_controls_need_no_solved_problems():
     assert "nearest" not in usual_controls(load_task("propositional"))
     assert {"vote", "rule", "walk"} <= {*usual_controls(load_task("ltl"))}
+
+
+def test_scores_by_difficulty_divide_all_answers(random_scores):
+    folder, summary = random_scores
+    levels = summary["by_difficulty"]
+    overall = summary["overall"]
+    assert summary["difficulty"] == "satisfying"
+    assert sum(level["examples"] for level in levels) == overall["examples"]
+    for name in ("accuracy", "verified_accuracy", "best_control_accuracy"):
+        assert all(0 <= level[name] <= 1 for level in levels)
+    right = sum(level["accuracy"] * level["examples"] for level in levels)
+    assert right == pytest.approx(overall["accuracy"] * overall["examples"])
+    table, _ = read_predictions(folder)
+    for level in levels:
+        low, high = 2.0 ** -(level["level"] + 1), 2.0 ** -level["level"]
+        shares = [share for share in table["satisfying"].to_pylist() if low < share <= high]
+        assert len(shares) == level["examples"]
+    # Random values are right as often as the share of right assignments says.
+    easy, hard = levels[0]["accuracy"], levels[-1]["accuracy"]
+    assert easy > hard
+    lines = "\n".join(score_lines(summary))
+    assert "satisfying over 1/2" in lines
+    assert {"difficulty.csv", "difficulty.png"} <= {path.name for path in folder.iterdir()}
+    [first, *_] = (folder / "difficulty.csv").read_text().splitlines()
+    assert first.startswith("satisfying,examples")
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "levels"),
+    [
+        (
+            "satisfying",
+            [1.0, 0.5, 0.51, 0.25, 2**-7, 2**-7 - 2**-20, 0.0, None],
+            [0, 1, 0, 2, 7, 7],
+        ),
+        ("positions", [1, 3, None], [1, 3]),
+    ],
+)
+def test_levels_of_difficulty(column, values, levels):
+    found = levels_of(pa.table({column: values}), column)
+    assert found.tolist() == levels + [-1] * (len(values) - len(levels))

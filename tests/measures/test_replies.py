@@ -128,7 +128,7 @@ def test_replies_to_some_rows_leave_the_other_cells_white(data, right, tmp_path,
     monkeypatch.setattr(evaluation, "save", lambda *given: None)
     title = f"m on {data.name} (grid), 2 of {len(right)} problems"
     logicgen.evaluate(write(first, tmp_path / "m.jsonl"), data.folder)
-    [(shown, described, heading)] = drawn
+    (shown, described, heading), _ = drawn  # the second map is by difficulty
     assert heading == f"{title}: 100.0% [34.2, 100.0] right"
     figure = draw_evaluation(shown, described, heading)
     axes = figure.axes[0]
@@ -143,7 +143,7 @@ def test_replies_to_some_rows_leave_the_other_cells_white(data, right, tmp_path,
     assert ["rows with a reply", f"2 of {len(right)}"] in document.facts[0].rows
     whole = logicgen.evaluate(write(right, tmp_path / "all.jsonl"), data.folder)
     assert whole["split_rows"] is None
-    assert drawn[1][2].startswith(f"all on {data.name} (grid): ")
+    assert drawn[2][2].startswith(f"all on {data.name} (grid): ")
 
 
 def test_several_replies_to_each_problem_are_averaged(data, right, tmp_path):
