@@ -59,7 +59,9 @@ def measure(
     contains two numbers of problems: with a right first answer, and with a right answer among
     `tries` answers.
     """
-    recipe = DataRecipe.read(data).resized(size)
+    recipe = DataRecipe.read(data)
+    if any(recipe.sizes.model_dump().values()):
+        recipe = recipe.resized(size)
     found: Json = {}
     with TemporaryDirectory() as place:
         folder = Path(place) / "data"
