@@ -115,6 +115,7 @@ def _card(
 def _table(summary: dict[str, Any]) -> str:
     """Return the scores of an evaluation, and the best control for each score, as a table."""
     found = [(called, summary[part]) for part, called in COLUMNS.items() if part in summary]
+    found += [(level["label"], level) for level in summary.get("by_difficulty", ())]
     columns = {"right, 95% interval": ""}
     if all("verified_accuracy" in score for _, score in found):
         draws = summary["decoding"]["verified"]["draws"]

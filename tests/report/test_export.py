@@ -46,12 +46,14 @@ def test_the_card_tells_scores(run: Path, tmp_path: Path) -> None:
     (run / "grid").mkdir()
     score = {"accuracy": 0.5, "accuracy_low": 0.4, "accuracy_high": 0.6, "examples": 90}
     summary = {"data": "some-data", "overall": score, "beyond_in_symbols_only": score}
+    summary["by_difficulty"] = [{"label": "2 positions", **score}]
     (run / "grid" / "summary.json").write_text(json.dumps(summary))
     export(run, tmp_path / "out", "mine")
     card = (tmp_path / "out" / "README.md").read_text()
     assert card.startswith("# mine\n")
     assert "--model mine" in card
     assert "| more symbols | 50.0% [40.0, 60.0] | 90 |" in card
+    assert "| 2 positions | 50.0% [40.0, 60.0] | 90 |" in card
 
 
 def test_the_card_tells_time_verified_scores_and_limits(run: Path, tmp_path: Path) -> None:

@@ -14,11 +14,16 @@ from logicgen.study.plan import open_study
 from logicgen.study.records import FILE
 from tests.study.made_results import RESULTS, ROOT, on_page_markdown, read_lines, read_sums, sums
 from tests.study.page_tables import (
+    GUESSES,
     MADE,
     MARKER,
     PAGES,
+    controls_of,
+    guessed,
     made,
+    make,
     marked,
+    measured,
     measures,
     perplexities,
     tables,
@@ -94,6 +99,21 @@ def test_a_page_holds_no_table_of_figures_but_the_comparison_with_published_clai
         heads = {table.splitlines()[0] for table in tables(page.read_text(encoding="utf-8"))}
         claims = {"| published | here | agrees | control |"}
         assert heads == (claims if page.name == "results.md" else set()), page.name
+
+
+def test_every_table_of_accuracies_has_a_control():
+    """Controls are columns of the table, or the sentence below it names the best control."""
+    for name in marked():
+        study = name.partition(" ")[0]
+        if name in MADE or study == GUESSES:
+            continue
+        own = "control" in tables(make(name))[0].splitlines()[0]
+        known = guessed()
+        assert all(each in known for each in measured(study)), (study, measured(study))
+        assert own or bool(controls_of(study)) == bool(measured(study)), study
+    assert "`rule` 100.0%" in controls_of("ltl-baselines")
+    assert measured("ltl-temporal-baselines") == []  # it has columns with controls
+    assert "control" in make("ltl-temporal-baselines")
 
 
 def test_the_pages_name_every_study():
