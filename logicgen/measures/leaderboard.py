@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from logicgen.data.cards import markdown_table
 from logicgen.data.suite import FORMS, Suite
-from logicgen.measures.suite_results import HARD, PartScore, SuiteResult, part_scores
+from logicgen.measures.suite_results import FEW, HARD, PartScore, SuiteResult, part_scores
 from logicgen.report.document import Document, FactTable, write_document
 from logicgen.report.rows import column, page_data, problem_rows, shown_answers, task_facts
 from logicgen.tasks.controls import PREFIX
@@ -35,10 +36,30 @@ def _plain_and_verified(score: PartScore) -> str:
     return plain if score.verified is None else f"{plain} / {_percent(score.verified)}"
 
 
+TABLES: list[tuple[str, str, Callable[[PartScore], str]]] = [
+    (
+        "Right answers",
+        "One answer / several answers, which the verifier checks (controls and models: 16). In"
+        " percent.",
+        _plain_and_verified,
+    ),
+    (
+        "Right answers to hard problems",
+        f"One answer to the problems of a part on which {100 * HARD:.0f}% of the systems are wrong,"
+        f" if there are at least {FEW}.",
+        lambda score: _percent(score.hard),
+    ),
+    (
+        "Consistency",
+        "Share of problems of which all three forms are answered right, or all three wrong.",
+        lambda score: _percent(score.consistency),
+    ),
+]
+"""The tables of a leaderboard: heading, sentence, and the text of a score."""
+
+
 def leaderboard(
-    suite: Suite,
-    results: Sequence[SuiteResult],
-    rated: Mapping[str, Sequence[float]],
+    suite: Suite, results: Sequence[SuiteResult], rated: Mapping[str, Sequence[float]]
 ) -> str:
     """Return the leaderboard as a page of Markdown.
 
@@ -46,51 +67,30 @@ def leaderboard(
     """
     scores = {result.system: part_scores(result, rated) for result in results}
     order = sorted(scores, key=lambda system: (_kind(system), system))
-    draws = max(result.draws for result in results)
-    hard = {name: int((np.array(rated[name]) >= HARD).sum()) for name in rated}
-    tables: list[tuple[str, str, Callable[[PartScore], str]]] = [
-        (
-            "Right answers",
-            f"One answer / up to {draws} answers, which the verifier checks. In percent.",
-            _plain_and_verified,
-        ),
-        (
-            "Right answers to hard problems",
-            f"One answer to the [problems](#parts) on which {100 * HARD:.0f}% of the systems are"
-            " wrong.",
-            lambda score: _percent(score.hard),
-        ),
-        (
-            "Consistency",
-            "Share of problems of which all three forms are answered right, or all three wrong.",
-            lambda score: _percent(score.consistency),
-        ),
-    ]
-    lines = [f"# Leaderboard of {suite.name}", ""]
-    lines += [
+    blocks = [
+        f"# Leaderboard of {suite.name}",
         f"{suite.recipe.description}. Controls learn nothing. [How to submit](suite.md). Made by"
         f" `logicgen suite leaderboard`; fingerprint `{suite.fingerprint[:16]}`.",
-        "",
     ]
-    for title, about, value in tables:
-        lines += [f"## {title}", "", about, ""]
-        lines += ["| system | " + " | ".join(suite.rows) + " |"]
-        lines += ["| --- |" + " --- |" * len(suite.rows)]
-        for system in order:
-            values = [
-                value(scores[system][part]) if part in scores[system] else "" for part in suite.rows
-            ]
-            lines.append(f"| `{system}` | " + " | ".join(values) + " |")
-        lines.append("")
-    lines += [
-        "## Parts",
-        "",
-        "| part | problems | of which hard | content |",
-        "| --- |" + " --- |" * 3,
-    ]
-    for part, rows in suite.rows.items():
-        lines.append(f"| {part} | {len(rows):,} | {hard.get(part, 0):,} | {suite.about(part)} |")
-    return "\n".join([*lines, ""])
+    for title, about, value in TABLES:
+        texts = {
+            system: {part: text for part, score in scores[system].items() if (text := value(score))}
+            for system in order
+        }
+        parts = [part for part in suite.rows if any(part in found for found in texts.values())]
+        rows = [
+            [f"`{system}`", *(found.get(part, "") for part in parts)]
+            for system, found in texts.items()
+            if found
+        ]
+        blocks += [f"## {title}", about, markdown_table(["system", *parts], rows)]
+    rows = []
+    for part, problems in suite.rows.items():
+        hard = int((np.array(rated.get(part, ())) >= HARD).sum())
+        rows.append([part, f"{len(problems):,}", f"{hard:,}", suite.about(part)])
+    heads = ["part", "problems", "of which hard", "content"]
+    blocks += ["## Parts", markdown_table(heads, rows)]
+    return "\n\n".join(blocks) + "\n"
 
 
 def best_control(scores: Scores, part: str, verified: bool = False) -> tuple[str, float] | None:

@@ -233,7 +233,8 @@ class PartScore:
         plain: right with one answer.
         verified: right with one of the answers that the system may try; None for a single answer.
         consistency: all three forms have the same kind of verdict; None without rewrites.
-        hard: right with one answer, of the problems with a rating of HARD or more; None: no such.
+        hard: right with one answer, of the problems with a rating of HARD or more; None if the
+            part has fewer than FEW such problems.
     """
 
     plain: float
@@ -244,6 +245,9 @@ class PartScore:
 
 HARD = 0.75
 """The least rating of a hard problem: three quarters of the listed systems are wrong."""
+
+FEW = 10
+"""The least number of hard problems of a part for which a score is given."""
 
 
 def part_scores(
@@ -257,7 +261,7 @@ def part_scores(
             plain=float(answers.plain.mean()),
             verified=float(answers.verified.mean()) if result.draws > 1 else None,
             consistency=None if consistent is None else float(consistent.mean()),
-            hard=float(answers.plain[hard].mean()) if hard.any() else None,
+            hard=float(answers.plain[hard].mean()) if hard.sum() >= FEW else None,
         )
     return scores
 
