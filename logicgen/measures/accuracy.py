@@ -52,6 +52,12 @@ if TYPE_CHECKING:
 # with fewer problems share a point.
 FEWEST = 30
 
+Curves = dict[str, list[tuple[float, float, float, float]]]
+"""Points (place, share, low, high) of the line of each combination of settings, by its label."""
+
+# A legend has three labels side by side if none has more characters.
+LONG = 24
+
 # Patterns of bars, used when the colors repeat.
 HATCHES: list[dict[str, Any]] = [
     {},
@@ -116,12 +122,15 @@ class Accuracy(Measure):
         for points in measured:
             name, by = points[0].measure, points[0].settings.by
             if by is not None:
-                curves = {
-                    label: curve_points(by, [found["by"] for found in point.found])
-                    for label, point in zip(labels(points), points, strict=True)
-                }
-                figure = draw_answers_by(curves, by, f"{study}: {name}")
-                pictures.append((f"{name}-by-{by}", f"{name}: right answers by {by}", figure))
+                curves: dict[str, Curves] = {}  # by data set
+                for label, point in zip(labels(points), points, strict=True):
+                    line = curve_points(by, [found["by"] for found in point.found])
+                    curves.setdefault(point.data, {})[label] = line
+                for data, lines in curves.items():
+                    of = f", {data}" if len(curves) > 1 else ""
+                    figure = draw_answers_by(lines, by, f"{study}: {name}{of}")
+                    file = f"{name}-by-{by}" + (f"-{data}" if of else "")
+                    pictures.append((file, f"{name}{of}: right answers by {by}", figure))
         return pictures
 
     def compare(
@@ -396,9 +405,7 @@ def draw_learning(points: dict[str, list[list[tuple[float, float]]]], title: str
     return figure
 
 
-def draw_answers_by(
-    points: dict[str, list[tuple[float, float, float, float]]], by: str, title: str
-) -> Figure:
+def draw_answers_by(points: Curves, by: str, title: str) -> Figure:
     """Draw the share of right answers over the number of symbols, the length, or the shots.
 
     points: for the label of each line, (place, share, low, high) in order. A place is a number of
@@ -419,5 +426,5 @@ def draw_answers_by(
         "shots": "solved problems before the problem",
     }
     axes.set(xlabel=named[by], ylabel="right answers")
-    legend_below(figure)
+    legend_below(figure, 3 if max(map(len, points)) <= LONG else 2)
     return figure
