@@ -25,6 +25,7 @@ from logicgen.measures.suite_results import (
 )
 from logicgen.solvers import Verdict
 from tests.cli.test_commands import refused, run
+from tests.report.pages import held_by
 
 SHIPPED = "logicgen-1.0"
 DOCS = Path("docs") / "leaderboard.md"
@@ -265,6 +266,15 @@ def test_the_rating_is_the_share_of_systems_that_are_wrong(suite):
     scores = {each.system: part_scores(each) for each in results}
     assert best_control(scores, "strings") == ("copy", 3 / 20)
     assert best_control(scores, "formulas") is None
+
+
+def test_the_page_has_a_row_for_each_problem_of_every_part(suite, tmp_path):
+    library.run_suite(suite, "control:random", tmp_path / "random.json", draws=2)
+    rows = held_by(tmp_path / "random.html")["rows"]
+    assert {len(values) for values in rows.values()} == {50}
+    assert rows["part"] == ["formulas"] * 30 + ["strings"] * 20
+    assert rows["symbols"] == [row["symbols"] for each in suite.rows.values() for row in each]
+    assert set(rows["forms"]) <= {0, 1, 2, 3}
 
 
 def test_two_results_of_a_system_are_refused(suite, vote, tmp_path):
