@@ -160,6 +160,7 @@ SHARED = {
     "probe",
     "prompts",  # of problems, and of whole data sets
     "recipe",  # of data, and of models
+    "suite",  # of problems, and its commands
     "symbol_invariant",
     "worker",  # that serves a pool, and that runs trials
     "tightness",  # of automata, and of trained language models

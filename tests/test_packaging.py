@@ -24,7 +24,7 @@ def wheel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
     # From a copy, since building leaves files behind.
     source = folder / "source"
-    for part in ("logicgen", "grammars", "datasets", "models", "studies"):
+    for part in ("logicgen", "grammars", "datasets", "models", "studies", "suites"):
         shutil.copytree(ROOT / part, source / part, ignore=shutil.ignore_patterns("__pycache__"))
     for part in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / part, source)
@@ -39,6 +39,7 @@ def wheel(tmp_path_factory):
 def test_declarations_are_inside(wheel):
     inside = zipfile.ZipFile(wheel).namelist()
     kinds = {"grammars": ".lark", "datasets": ".toml", "models": ".toml", "studies": ".toml"}
+    kinds["suites"] = ".toml"
     for kind, suffix in kinds.items():
         for name in recipes.names(kind, suffix):
             path = recipes.find(kind, suffix, name).relative_to(recipes.folder(kind))

@@ -42,7 +42,7 @@ Progress = Callable[[str, int, int], None]
 Row = dict[str, Any]
 
 
-class Part(Table):
+class SuitePart(Table):
     """A part of a suite: problems of one task.
 
     Attributes:
@@ -74,7 +74,7 @@ class SuiteRecipe(Table):
 
     description: str
     version: str
-    parts: list[Part]
+    parts: list[SuitePart]
 
     @classmethod
     def read(cls, name: str) -> SuiteRecipe:
@@ -134,7 +134,7 @@ class Suite:
         """Return what the problems of a part are."""
         return self._part(part).about
 
-    def _part(self, name: str) -> Part:
+    def _part(self, name: str) -> SuitePart:
         return next(part for part in self.recipe.parts if part.name == name)
 
     def forms(self, part: str, form: int) -> list[str]:
@@ -212,7 +212,7 @@ def fingerprints(suite: Suite) -> dict[str, str]:
     }
 
 
-def _lines(part: Part, folder: Path, workers: int, progress: Progress) -> Iterator[str]:
+def _lines(part: SuitePart, folder: Path, workers: int, progress: Progress) -> Iterator[str]:
     """Make the data set of a part; yield a line of JSON for each problem."""
     recipe = part.recipe()
     if part.split not in recipe.splits:

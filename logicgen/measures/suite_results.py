@@ -11,13 +11,13 @@ import gzip
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
 
-from logicgen import __version__
 from logicgen.data.suite import FORMS, Suite
 from logicgen.errors import LogicgenError, nearest, shown
 from logicgen.files import json_object, read_bytes, write_atomically
@@ -177,7 +177,7 @@ def result_of(
         fingerprint=suite.fingerprint,
         system=system,
         draws=draws,
-        logicgen=__version__,
+        logicgen=version("logicgen"),
         parts=dict(parts),
     )
 
