@@ -77,12 +77,13 @@ class Respondent(ABC):
     def __exit__(self, *_: object) -> None:
         self.verifier.__exit__()
 
-    @abstractmethod
     def question(self, text: str) -> Question:
         """Parse a problem in infix or prefix notation.
 
         Raises LogicgenError if the text does not parse, or if the program cannot answer it.
         """
+        problem = self.task.encode(self.task.read_problem(text))
+        return Question(problem, problem, {})
 
     @abstractmethod
     def answers(self, questions: list[Question]) -> list[Outcome]:
@@ -148,10 +149,6 @@ class ControlRespondent(Respondent):
         super().__init__(task, *options, **further)
         self._control = load_control(self.task, control)
 
-    def question(self, text: str) -> Question:
-        problem = self.task.encode(self.task.read_problem(text))
-        return Question(problem, problem, {})
-
     def answers(self, questions: list[Question]) -> list[Outcome]:
         draws = self.verified.draws
         found = [self._control.answers(each.problem, draws) or [""] for each in questions]
@@ -171,10 +168,6 @@ class SolverRespondent(Respondent):
     def __init__(self, task: str, effort: int, *options: Any, **further: Any) -> None:
         super().__init__(task, *options, **further)
         self._limited = self.task.limited(effort, None)
-
-    def question(self, text: str) -> Question:
-        problem = self.task.encode(self.task.read_problem(text))
-        return Question(problem, problem, {})
 
     def answers(self, questions: list[Question]) -> list[Outcome]:
         found = []
