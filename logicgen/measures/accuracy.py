@@ -56,7 +56,7 @@ Curves = dict[str, list[tuple[float, float, float, float]]]
 """Points (place, share, low, high) of the line of each combination of settings, by its label."""
 
 # A legend has three labels side by side if none has more characters.
-LONG = 24
+LONG = 25
 
 # Patterns of bars, used when the colors repeat.
 HATCHES: list[dict[str, Any]] = [
