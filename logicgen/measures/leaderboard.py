@@ -80,17 +80,13 @@ def leaderboard(
         f" `logicgen suite leaderboard`; fingerprint `{suite.fingerprint[:16]}`.",
     ]
     for title, about, value in TABLES:
-        texts = {
-            system: {part: text for part, score in scores[system].items() if (text := value(score))}
-            for system in order
-        }
-        parts = [part for part in suite.rows if any(part in found for found in texts.values())]
-        rows = [
-            [f"`{system}`", *(found.get(part, "") for part in parts)]
-            for system, found in texts.items()
-            if found
-        ]
-        blocks += [f"## {title}", about, markdown_table(["system", *parts], rows)]
+        blocks += [f"## {title}", about]
+        for parts in _groups(suite):
+            rows = []
+            for system in order:
+                texts = [value(scores[system][p]) if p in scores[system] else "" for p in parts]
+                rows += [[f"`{system}`", *texts]] if any(texts) else []
+            blocks += [markdown_table(["system", *parts], rows)] if rows else []
     rows = []
     for part, problems in suite.rows.items():
         hard = int((np.array(rated.get(part, ())) >= HARD).sum())
@@ -98,6 +94,14 @@ def leaderboard(
     heads = ["part", "problems", "of which hard", "content"]
     blocks += ["## Parts", markdown_table(heads, rows)]
     return "\n\n".join(blocks) + "\n"
+
+
+def _groups(suite: Suite) -> list[list[str]]:
+    """Return the parts of each logic, and all other parts together."""
+    groups: dict[str, list[str]] = {}
+    for part in suite.rows:
+        groups.setdefault(suite.task(part).logic or "", []).append(part)
+    return list(groups.values())
 
 
 def best_control(scores: Scores, part: str, verified: bool = False) -> tuple[str, float] | None:
