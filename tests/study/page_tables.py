@@ -90,6 +90,7 @@ def guessed() -> dict[tuple[str, str], Guess]:
     return best
 
 
+@cache
 def measured(study: str) -> list[tuple[str, str]]:
     """Return the data sets of problems, with splits, on which the models of a study answer.
 
