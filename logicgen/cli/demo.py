@@ -215,8 +215,9 @@ def _write_results(out: Path, parts: list[Part], results: dict[str, Any]) -> Non
             if measure in summary["overall"]:
                 shares = [percent(summary[k], measure) if k in summary else "-" for k in shown]
                 rows.append([name + called, *shares])
-        if "best_control" in summary["overall"]:
-            rows.append(_control_row(name, summary, shown))
+        for before in ("", "verified_"):
+            if f"{before}best_control" in summary["overall"]:
+                rows.append(_control_row(name, summary, shown, before))
     table = markdown_table(["right answers", *shown.values()], rows)
     pictures = "\n\n".join(
         f"![{part.data}]({(_grid(out, part) / 'heatmap.png').relative_to(out).as_posix()})"
@@ -234,11 +235,17 @@ A control is a program that learns nothing.
     write_text(out / "results.md", text)
 
 
-def _control_row(name: str, summary: dict[str, Any], shown: Iterable[str]) -> list[str]:
-    """Return the row of the best control: its share of right answers to each part."""
-    control = summary["overall"]["best_control"]
-    shares = [f"{summary[k][f'control_{control}']:.1%}" if k in summary else "-" for k in shown]
-    return [f"{name}, best control ({control})", *shares]
+def _control_row(
+    name: str, summary: dict[str, Any], shown: Iterable[str], before: str
+) -> list[str]:
+    """Return the row of the best control: its share of right answers to each part.
+
+    before: `verified_` for as many verified answers as the model; empty for one answer.
+    """
+    control = summary["overall"][f"{before}best_control"]
+    key = f"{before}control_{control}"
+    shares = [f"{summary[k][key]:.1%}" if k in summary else "-" for k in shown]
+    return [f"{name}{', verified' if before else ''}, best control ({control})", *shares]
 
 
 def _sentences(parts: list[Part]) -> str:

@@ -270,12 +270,13 @@ def changed() -> list[click.Parameter]:
 
 SUFFIXES = (".jsonl", ".json", ".eval")
 OF_REPLIES = ("mode", "mixed_prompts")
+MODE = click.option(
+    "--mode",
+    type=click.Choice(["strict", "tolerant"]),
+    help="For REPLIES: where in a completion the answer may be [strict].",
+)
 REPLIES = together(
-    click.option(
-        "--mode",
-        type=click.Choice(["strict", "tolerant"]),
-        help="For REPLIES: where in a completion the answer may be [strict].",
-    ),
+    MODE,
     click.option(
         "--mixed-prompts",
         is_flag=True,

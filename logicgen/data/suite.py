@@ -24,7 +24,7 @@ from logicgen.data.dataset import Dataset
 from logicgen.data.opening import make, read_data_recipe
 from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError
-from logicgen.files import prepare_folder, read_json, write_atomically
+from logicgen.files import prepare_folder, read_json, text_sha256, write_atomically
 from logicgen.recipes import Table, read_toml, validate
 from logicgen.scoring.prompts import VERSION, prompt_of
 from logicgen.tasks import Task, load_task
@@ -61,6 +61,11 @@ class SuitePart(Table):
     limit: int | None = None
     fingerprint: str | None = None
 
+    @property
+    def key(self) -> str:
+        """Return a checksum of the keys that determine the problems, for the names of files."""
+        return text_sha256(self.model_dump_json(exclude={"about", "fingerprint"}))[:8]
+
     def recipe(self) -> DataRecipe:
         """Return the recipe of the problems. Raises LogicgenError if it is not of problems."""
         found = read_data_recipe(self.data, self.set)
@@ -73,7 +78,6 @@ class SuiteRecipe(Table):
     """The content of the TOML file of a suite."""
 
     description: str
-    version: str
     parts: list[SuitePart]
 
     @classmethod
@@ -89,14 +93,19 @@ class Suite:
 
     Attributes:
         name: the name of the suite.
-        fingerprint: the SHA-256 of the fingerprints of the parts.
         rows: for each part, its problems (see `COLUMNS`).
+        fingerprints: for each part, the SHA-256 of its problems, answers and rewrites.
     """
 
     name: str
     recipe: SuiteRecipe
-    fingerprint: str
     rows: Mapping[str, list[Row]]
+    fingerprints: Mapping[str, str]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Return the SHA-256 of the fingerprints of the parts."""
+        return sha256(" ".join(self.fingerprints.values()).encode()).hexdigest()
 
     @cached_property
     def listed(self) -> dict[str, Any] | None:
@@ -120,11 +129,7 @@ class Suite:
         that answer its part. Source: Sutcliffe and Suttner, Evaluating general purpose automated
         theorem proving systems (Artificial Intelligence, 2001).
         """
-        found = self.listed
-        return found and {
-            part: [failed / len(found["systems"][part]) for failed in failures]
-            for part, failures in found["failures"].items()
-        }
+        return self.listed and ratings_of(self.listed)
 
     def task(self, part: str) -> Task:
         """Return the task of a part."""
@@ -185,30 +190,29 @@ def open_suite(
     folder = folder or FOLDER / called
     prepare_folder(folder)
     rows: dict[str, list[Row]] = {}
-    prints = []
+    fingerprints: dict[str, str] = {}
     for part in recipe.parts:
-        path = folder / f"{part.name}.jsonl.gz"
+        path = folder / f"{part.name}-{part.key}.jsonl.gz"
         if not path.is_file():
-            text = "".join(_lines(part, folder / "data" / part.name, workers, progress))
+            text = "".join(_lines(part, folder / "data" / path.stem, workers, progress))
             write_atomically(path, partial(_write, text))
         text = _read(path)
-        found = sha256(text.encode()).hexdigest()
+        found = fingerprints[part.name] = sha256(text.encode()).hexdigest()
         if part.fingerprint not in (None, found):
             raise LogicgenError(
                 f"{path}: the problems have the fingerprint {found[:16]}, and {called} asks for"
-                f" {str(part.fingerprint)[:16]}: delete this file and try again; if that does not"
+                f" {str(part.fingerprint)[:16]}: delete {folder} and try again; if that does not"
                 " help, this version of logicgen draws other problems"
             )
-        prints.append(found)
         rows[part.name] = [json.loads(line) for line in text.splitlines()]
-    return Suite(called, recipe, sha256(" ".join(prints).encode()).hexdigest(), rows)
+    return Suite(called, recipe, rows, fingerprints)
 
 
-def fingerprints(suite: Suite) -> dict[str, str]:
-    """Return the fingerprint of each part."""
+def ratings_of(listed: Mapping[str, Any]) -> dict[str, list[float]]:
+    """Return the rating of each problem, by part. listed: see `Suite.listed`."""
     return {
-        name: sha256("".join(map(_line, rows)).encode()).hexdigest()
-        for name, rows in suite.rows.items()
+        part: [failed / len(listed["systems"][part]) for failed in failures]
+        for part, failures in listed["failures"].items()
     }
 
 

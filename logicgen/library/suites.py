@@ -44,9 +44,12 @@ def open_suite(
 
 
 def suite_lines(suite: Suite) -> list[str]:
-    """Return a line for each part of a suite, and a line with its fingerprint."""
-    lines = [f"{len(rows):>6,}  {part}: {suite.about(part)}" for part, rows in suite.rows.items()]
-    return [*lines, f"fingerprint: {suite.fingerprint}"]
+    """Return the parts of a suite with their fingerprints, and its fingerprint, as lines."""
+    lines = []
+    for part, rows in suite.rows.items():
+        lines.append(f"{len(rows):>6,}  {part}: {suite.about(part)}")
+        lines.append(f'        fingerprint = "{suite.fingerprints[part]}"')
+    return [*lines, f"fingerprint of the suite: {suite.fingerprint}"]
 
 
 def write_suite_prompts(suite: Suite, path: Path) -> int:
@@ -86,7 +89,7 @@ def run_suite(
             raise LogicgenError(f"{suite.name} has no part {shown(part)}: {', '.join(suite.rows)}")
     with extras_named():
         from logicgen.data.suite import FOLDER
-        from logicgen.measures import leaderboard, suite_results
+        from logicgen.measures import leaderboard, suite_page, suite_results
     replies = isfile(system)
     name = Path(system).stem if replies else system.rstrip("/").rpartition("/")[2]
     path = out or FOLDER / suite.name / "results" / f"{name.replace(':', '-')}.json"
@@ -101,7 +104,7 @@ def run_suite(
     result.write(path)
     listed = suite_results.listed_scores(suite)
     page = path.with_name(path.name.removesuffix(".gz").removesuffix(".json") + ".html")
-    leaderboard.write_result_page(page, suite, result, listed)
+    suite_page.write_result_page(page, suite, result, listed)
     return leaderboard.score_lines(suite, result, listed), path
 
 
@@ -197,6 +200,7 @@ def write_leaderboard(
 
     Raises LogicgenError if two results are of one system.
     """
+    from logicgen.data.suite import ratings_of
     from logicgen.measures.leaderboard import leaderboard
     from logicgen.measures.suite_results import SuiteResult, rating_file
 
@@ -206,11 +210,7 @@ def write_leaderboard(
         if names.count(name) > 1:
             raise LogicgenError(f"{names.count(name)} results are of {name}: give one of them")
     found = rating_file(suite, results)
-    rated = {
-        part: [failed / len(found["systems"][part]) for failed in failures]
-        for part, failures in found["failures"].items()
-    }
-    write_text(page, leaderboard(suite, results, rated))
+    write_text(page, leaderboard(suite, results, ratings_of(found)))
     if ratings is not None:
         write_text(ratings, json.dumps(found, separators=(",", ":")) + "\n")
     return len(results)

@@ -7,17 +7,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
 from math import ceil
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
 from logicgen.errors import LogicgenError
 from logicgen.measures.predictions import Verifier
 from logicgen.measures.verified import Outcome, VerifiedSearch, draw_until_accepted
-from logicgen.model.encoder_decoder import EncoderDecoder
-from logicgen.model.kinds import grammar_mask
-from logicgen.model.model import Request
-from logicgen.nn.samples import Sampling
 from logicgen.solvers import Status, Verdict
 from logicgen.tasks import Task, fitting_solver, load_task
 from logicgen.tasks.controls import load_control
@@ -25,6 +21,9 @@ from logicgen.tasks.judge import Item
 from logicgen.tasks.lines import fields_of, text_of, unread
 from logicgen.tasks.task import rename
 from logicgen.tokens import symbol_name
+
+if TYPE_CHECKING:
+    from logicgen.model.encoder_decoder import EncoderDecoder
 
 Row = dict[str, Any]
 
@@ -67,7 +66,7 @@ class Respondent(ABC):
         workers: int = 1,
         seconds: float = 10.0,
     ) -> None:
-        self.task, self.verified = load_task(task), VerifiedSearch(draws, Sampling(1.0))
+        self.task, self.draws = load_task(task), draws
         self.verifier = Verifier(self.task, fitting_solver(task, solver), workers, seconds)
 
     def __enter__(self) -> Self:
@@ -113,7 +112,7 @@ class Respondent(ABC):
             else:
                 answer = task.decode_answer(outcome.prediction)
                 text = "unsatisfiable" if row["status"] == "unsat" else task.drawn(answer)
-                yield text, f"verified, {outcome.draws} of {self.verified.draws} draws used"
+                yield text, f"verified, {outcome.draws} of {self.draws} draws used"
 
     def answer_lines(self, lines: Iterable[str]) -> Iterator[Row]:
         """Yield a result for each line: the problem with `status`, `witness` and `draws`.
@@ -150,7 +149,7 @@ class ControlRespondent(Respondent):
         self._control = load_control(self.task, control)
 
     def answers(self, questions: list[Question]) -> list[Outcome]:
-        draws = self.verified.draws
+        draws = self.draws
         found = [self._control.answers(each.problem, draws) or [""] for each in questions]
         first = [each[0] for each in found]
         return draw_until_accepted(
@@ -184,8 +183,10 @@ class Answering(Respondent):
     """A model that answers problems. Options: see `Respondent`."""
 
     def __init__(self, model: EncoderDecoder, *options: Any, **further: Any) -> None:
+        from logicgen.nn.samples import Sampling
+
         super().__init__(model.task_name, *options, **further)
-        self.model = model
+        self.model, self.verified = model, VerifiedSearch(self.draws, Sampling(1.0))
 
     def question(self, text: str) -> Question:
         """Parse a problem in infix or prefix notation, and translate it for the model.
@@ -235,6 +236,9 @@ class Answering(Respondent):
     def _together(
         self, questions: list[Question], ids: list[list[int]], longest: int, symbols: int
     ) -> list[Outcome]:
+        from logicgen.model.kinds import grammar_mask
+        from logicgen.model.model import Request
+
         request = Request(ids, symbols, 0, longest, grammar_mask(self.task, longest))
 
         def text(row: int, answer: list[int]) -> str:
@@ -244,7 +248,7 @@ class Answering(Respondent):
         first = [text(row, answers[0].ids) for row, answers in enumerate(likeliest)]
 
         def others(rows: np.ndarray) -> list[list[str]]:
-            sampling = replace(self.verified.sampling, seed=1, answers=self.verified.draws)
+            sampling = replace(self.verified.sampling, seed=1, answers=self.draws)
             left = [ids[row] for row in rows]
             found = self.model.predict(replace(request, problems=left, decoding=sampling))
             return [
@@ -256,7 +260,7 @@ class Answering(Respondent):
             return self._judge([questions[row] for row in rows], answers)
 
         verdicts = self._judge(questions, first)
-        return draw_until_accepted(first, verdicts, self.verified.draws, others, judge)
+        return draw_until_accepted(first, verdicts, self.draws, others, judge)
 
 
 def solved(task: Task, outcome: Outcome) -> Row:

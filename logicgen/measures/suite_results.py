@@ -18,7 +18,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from logicgen.data.suite import FORMS, Suite
+from logicgen.data.suite import FORMS, Suite, ratings_of
 from logicgen.errors import LogicgenError, nearest, shown
 from logicgen.files import json_object, read_bytes, write_atomically
 from logicgen.measures.answering import CHUNK, Respondent
@@ -64,6 +64,18 @@ class PartAnswers(Table):
             verdicts=[Verdict(each.verdict) for each in outcomes],
             rewrites=list(rewrites),
         )
+
+    def fits(self, count: int, draws: int) -> bool:
+        """Return whether these are answers to `count` problems, with at most `draws` tries each.
+
+        A rewrite has one try. Either both rewrites have answers, or none of them.
+        """
+        columns = (self.answers, self.draws, self.verdicts)
+        whole = all(len(column) == count for column in columns)
+        tries = all(1 <= tried <= draws for tried in self.draws)
+        forms = len(self.rewrites) in (0, FORMS - 1)
+        rewrites = all(not each.rewrites and each.fits(count, 1) for each in self.rewrites)
+        return whole and tries and forms and rewrites
 
     @property
     def verified(self) -> np.ndarray:
@@ -116,9 +128,7 @@ class SuiteResult(Table):
         found = validate(cls, json_object(content, path, REMEDY), str(path))
         check_version(suite, found.suite, found.fingerprint, str(path))
         for name, answers in found.parts.items():
-            rows = suite.rows.get(name)
-            sizes = {len(each.answers) for each in (answers, *answers.rewrites)}
-            if rows is None or sizes != {len(rows)}:
+            if name not in suite.rows or not answers.fits(len(suite.rows[name]), found.draws):
                 raise LogicgenError(f"{path}: part {shown(name)} does not fit {suite.name}")
         return found
 
@@ -274,18 +284,14 @@ def rating_file(suite: Suite, results: Sequence[SuiteResult]) -> dict[str, Any]:
         for name, answers in result.parts.items():
             systems.setdefault(name, []).append(result.system)
             failures[name] = failures.get(name, 0) + ~answers.plain
-    rated = {name: failed / len(systems[name]) for name, failed in failures.items()}
+    counts = {name: failed.tolist() for name, failed in failures.items()}
+    content = {"fingerprint": suite.fingerprint, "systems": systems, "failures": counts}
+    rated = ratings_of(content)
     scores = {
         result.system: {name: asdict(score) for name, score in part_scores(result, rated).items()}
         for result in results
     }
-    counts = {name: failed.tolist() for name, failed in failures.items()}
-    return {
-        "fingerprint": suite.fingerprint,
-        "systems": systems,
-        "failures": counts,
-        "scores": scores,
-    }
+    return {**content, "scores": scores}
 
 
 def listed_scores(suite: Suite) -> dict[str, dict[str, PartScore]]:

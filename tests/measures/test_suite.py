@@ -11,7 +11,7 @@ import pytest
 
 from logicgen import library, recipes
 from logicgen.data.prompts import write_lines
-from logicgen.data.suite import Suite, SuiteRecipe, fingerprints, open_suite
+from logicgen.data.suite import Suite, SuiteRecipe, open_suite
 from logicgen.errors import LogicgenError
 from logicgen.measures import answering
 from logicgen.measures.leaderboard import best_control, leaderboard
@@ -26,6 +26,7 @@ from logicgen.measures.suite_results import (
 from logicgen.solvers import Verdict
 from tests.cli.test_commands import refused, run
 from tests.report.pages import held_by
+from tests.test_extras import without_extras
 
 SHIPPED = "logicgen-1.0"
 DOCS = Path("docs") / "leaderboard.md"
@@ -33,7 +34,6 @@ RESULTS = Path("suites") / "results"
 
 SMALL = """
 description = "Two small parts"
-version = "1"
 
 [[parts]]
 name = "formulas"
@@ -96,13 +96,27 @@ def test_other_problems_than_the_fingerprint_says_are_refused(place, suite, tmp_
     file = tmp_path / "changed.toml"
     file.write_text(text)
     result = run("suite", "make", "--suite", file, "--problems", place[1])
-    refused(result, "fingerprint", fingerprints(suite)["formulas"][:16])
+    refused(result, "fingerprint", suite.fingerprints["formulas"][:16])
 
 
 def test_a_damaged_file_of_problems_is_refused(place, suite, tmp_path):
-    (tmp_path / "formulas.jsonl.gz").write_bytes(b"no gzip")
+    [formulas] = place[1].glob("formulas-*.jsonl.gz")
+    (tmp_path / formulas.name).write_bytes(b"no gzip")
     with pytest.raises(LogicgenError, match="delete this file"):
         open_suite(str(place[0]), tmp_path)
+
+
+def test_a_changed_part_gets_new_problems_in_the_same_folder(place, suite, tmp_path):
+    """Without a fingerprint in the file, problems of an earlier version must not be used again."""
+    file, folder = tmp_path / "mine.toml", tmp_path / "problems"
+    file.write_text(SMALL)
+    before = open_suite(str(file), folder)
+    file.write_text(SMALL.replace("limit = 30", "limit = 10").replace("seed = 6", "seed = 7"))
+    after = open_suite(str(file), folder)
+    assert [len(rows) for rows in after.rows.values()] == [10, 20]
+    assert after.rows["strings"] != before.rows["strings"]
+    file.write_text(SMALL)
+    assert open_suite(str(file), folder).rows == before.rows == suite.rows
 
 
 def test_the_scores_of_a_control_are_those_of_its_answers(suite, vote):
@@ -223,10 +237,45 @@ def test_a_result_of_another_suite_is_refused(suite, vote, tmp_path):
         file.write_text(json.dumps(content | {key: value}))
         with pytest.raises(LogicgenError, match=r"other\.json: answers to"):
             SuiteResult.read(file, suite)
-    del content["parts"]["formulas"]["answers"][0]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda part: part["answers"].pop(),
+        lambda part: part["draws"].pop(),
+        lambda part: part["verdicts"].append("correct"),
+        lambda part: part["draws"].__setitem__(0, 5),  # the result says: at most 4
+        lambda part: part["draws"].__setitem__(0, 0),
+        lambda part: part["rewrites"].pop(),
+        lambda part: part["rewrites"][0]["draws"].__setitem__(0, 2),
+        lambda part: part["rewrites"][1]["verdicts"].pop(),
+    ],
+)
+def test_a_result_that_contradicts_itself_is_refused(suite, vote, tmp_path, change):
+    content = json.loads(vote[0].read_text())
+    change(content["parts"]["formulas"])
+    file = tmp_path / "changed.json"
     file.write_text(json.dumps(content))
     with pytest.raises(LogicgenError, match="part 'formulas' does not fit small"):
         SuiteResult.read(file, suite)
+
+
+def test_only_models_need_pytorch(place, suite, vote, tmp_path):
+    """Controls, solvers, replies, checks and leaderboards work without the extra `train`."""
+    file = tmp_path / "replies.jsonl"
+    write_lines(replies(suite, of=lambda row: row["form"] == 0), file)
+    for system in ("control:vote", "solver:100", str(file)):
+        code = (
+            "from pathlib import Path; from logicgen import library\n"
+            f"suite = library.open_suite({str(place[0])!r}, Path({str(place[1])!r}))\n"
+            f"_, out = library.run_suite(suite, {system!r}, Path('out.json'))\n"
+            "[(_, _, wrong)] = library.check_results(suite, [out])\n"
+            "assert wrong == []\n"
+            "library.write_leaderboard(suite, [out], Path('page.md'))"
+        )
+        result = without_extras(code, tmp_path, ["torch", "matplotlib", "safetensors"])
+        assert result.returncode == 0, result.stderr
 
 
 def result(suite, system, *rights, draws=1):
@@ -288,6 +337,7 @@ def test_the_commands_print_scores_and_write_the_leaderboard(place, suite, tmp_p
     where = ("--suite", place[0], "--problems", place[1])
     made = run("suite", "make", *where)
     assert suite.fingerprint in made.stdout
+    assert all(f'fingerprint = "{each}"' in made.stdout for each in suite.fingerprints.values())
     out = tmp_path / "copy.json"
     shown = run("suite", "run", "control:copy", *where, "-o", out, "--part", "strings")
     assert shown.returncode == 0, shown.stderr
@@ -309,7 +359,8 @@ def shipped_suite():
     file = recipes.find("suites", ".json", f"{SHIPPED}.ratings")
     found = json.loads(file.read_text())
     rows = {part.name: [{}] * len(found["failures"][part.name]) for part in recipe.parts}
-    return Suite(SHIPPED, recipe, found["fingerprint"], rows)
+    fingerprints = {part.name: str(part.fingerprint) for part in recipe.parts}
+    return Suite(SHIPPED, recipe, rows, fingerprints)
 
 
 def test_the_committed_leaderboard_and_ratings_follow_from_the_committed_results(tmp_path):

@@ -8,6 +8,7 @@ import shutil
 import pytest
 
 from logicgen import recipes
+from logicgen.data.recipe import DataRecipe
 from logicgen.library import no_bars, silent
 from logicgen.study.engine import run_study
 from logicgen.study.plan import open_study
@@ -21,11 +22,11 @@ from tests.study.page_tables import (
     controls_of,
     guessed,
     made,
-    make,
     marked,
     measured,
     measures,
     perplexities,
+    quoted,
     tables,
 )
 
@@ -110,9 +111,19 @@ def test_every_table_of_accuracies_has_a_control():
         known = guessed()
         assert all(each in known for each in measured(study)), (study, measured(study))
         assert bool(controls_of(study)) == bool(measured(study)), study
+        trainings = [each.training for each in open_study(study).trials.values() if each.training]
+        asked = [each for training in trainings for each in training.measures]
+        if any(getattr(each.measure, "controls", None) for each in asked):
+            assert "control" in quoted(name), study
+        # No other measure of answers to problems is left without a control.
+        for each in asked:
+            if isinstance(each.data.recipe, DataRecipe) and not getattr(
+                each.measure, "controls", None
+            ):
+                split = getattr(each.measure, "split", None)
+                assert (each.data.name.removesuffix("-full"), split) in known, study
     assert "`rule` 100.0%" in controls_of("ltl-baselines")
     assert measured("ltl-temporal-baselines") == []  # it has columns with controls
-    assert "control" in make("ltl-temporal-baselines")
 
 
 def test_the_pages_name_every_study():
