@@ -83,16 +83,19 @@ def test_tables_and_pictures_follow_from_records(folder, drawn, tmp_path, reques
             assert digest == listed[name], name
 
 
-def test_each_marked_table_is_made_from_the_records():
-    """`python -m tests.study.page_tables` prints the tables."""
+def test_each_table_has_one_place():
     names = marked()
     assert len(names) == len(set(names))
     assert set(MADE) <= set(names)
-    for page in PAGES:
-        source = page.read_text(encoding="utf-8")
-        made_here, written = (tables(text) for text in (on_page_markdown(source), source))
-        assert len(made_here) == len(written) + len(MARKER.findall(source)), page.name
-        assert all(table.count("\n") > 1 for table in made_here), page.name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_each_marked_table_is_made_from_the_records(page):
+    """`python -m tests.study.page_tables` prints the tables."""
+    source = page.read_text(encoding="utf-8")
+    made_here, written = (tables(text) for text in (on_page_markdown(source), source))
+    assert len(made_here) == len(written) + len(MARKER.findall(source))
+    assert all(table.count("\n") > 1 for table in made_here)
 
 
 def test_a_page_holds_no_table_of_figures_but_the_comparison_with_published_claims():
