@@ -116,8 +116,8 @@ def check(results: tuple[Path, ...], **common: Any) -> int:
 def leaderboard(results: tuple[Path, ...], out: Path, ratings: Path | None, **common: Any) -> None:
     """Write the leaderboard of RESULTS, controls on top.
 
-    The rating of a problem is the share of the systems that are wrong on it. Run `logicgen suite
-    check` first: this command believes the verdicts.
+    The rating of a problem is the share of the systems that are wrong on it. This command does not
+    verify the verdicts: run `logicgen suite check` first.
     """
     count = library.write_leaderboard(_open(**common), results, out, ratings)
     say(f"{out}: {count} systems")

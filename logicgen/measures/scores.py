@@ -44,7 +44,10 @@ def level_text(column: str, level: int) -> str:
 
 
 def levels_of(table: pa.Table, column: str) -> np.ndarray:
-    """Return the level of difficulty of each row, int64; UNKNOWN_LEVEL without a value."""
+    """Return the level of difficulty of each row, int64 (rows,).
+
+    A row without a value has the level UNKNOWN_LEVEL.
+    """
     values = table[column].to_numpy().astype(float)
     if column == "satisfying":
         values = np.floor(-np.log2(values, where=values > 0, out=np.full(len(values), np.nan)))

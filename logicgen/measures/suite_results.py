@@ -32,7 +32,10 @@ from logicgen.tasks.judge import Item
 Progress = Callable[[str, int, int], None]
 
 Opened = Callable[[Task, int], Respondent | None]
-"""A function of a task and a number of draws; it returns None if a system has no answers to it."""
+"""A function that opens a system, given a task and the most answers to a problem.
+
+It returns None if the system does not answer problems of the task.
+"""
 
 REMEDY = "run logicgen suite run again"
 
@@ -89,9 +92,9 @@ class PartAnswers(Table):
 
     @property
     def consistent(self) -> np.ndarray | None:
-        """Return a mask of the problems whose forms all have the same kind of verdict.
+        """Return a mask of the problems of which all forms are answered right, or all wrong.
 
-        None if the rewrites have no answers.
+        Returns None if the rewrites have no answers.
         """
         if not self.rewrites:
             return None
@@ -242,7 +245,7 @@ class PartScore:
     Attributes:
         plain: right with one answer.
         verified: right with one of the answers that the system may try; None for a single answer.
-        consistency: all three forms have the same kind of verdict; None without rewrites.
+        consistency: all three forms are right, or all wrong; None without rewrites.
         hard: right with one answer, of the problems with a rating of HARD or more; None if the
             part has fewer than FEW such problems.
     """

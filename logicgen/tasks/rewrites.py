@@ -57,7 +57,10 @@ def equivalent(task: Task, formula: Formula, other: Formula) -> bool:
 
 
 def _equivalent(task: Task, formula: Formula, kinds: list[Rewriting], rng: Random) -> str:
-    """Return the first rewriting that is proved equivalent; without such, the formula itself."""
+    """Return the first rewriting that is proved equivalent, in prefix notation.
+
+    If no rewriting is proved equivalent, or all leave the formula as it is, return the formula.
+    """
     for kind in kinds:
         found = kind(formula, rng)
         if found is not formula and equivalent(task, formula, found):
