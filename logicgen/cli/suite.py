@@ -11,9 +11,10 @@ from logicgen import library
 from logicgen.cli import options as opt
 from logicgen.cli.terminal import put, say, stage_bars
 from logicgen.errors import LogicgenError
+from logicgen.library.suites import SUITE
 
 _COMMON = opt.together(
-    click.option("--suite", default="logicgen-1.0", show_default=True, help="Name or TOML file."),
+    click.option("--suite", default=SUITE, show_default=True, help="Name or TOML file."),
     click.option(
         "--problems",
         type=opt.PATH,

@@ -14,16 +14,13 @@ from logicgen.study.engine import run_study
 from logicgen.study.plan import open_study
 from logicgen.study.records import FILE
 from tests.study.made_results import RESULTS, ROOT, on_page_markdown, read_lines, read_sums, sums
+from tests.study.page_controls import GUESSES, controls_of, guessed, measured
 from tests.study.page_tables import (
-    GUESSES,
     MADE,
     MARKER,
     PAGES,
-    controls_of,
-    guessed,
     made,
     marked,
-    measured,
     measures,
     perplexities,
     quoted,
@@ -120,9 +117,8 @@ def test_every_table_of_accuracies_has_a_control():
             assert "control" in quoted(name), study
         # No other measure of answers to problems is left without a control.
         for each in asked:
-            if isinstance(each.data.recipe, DataRecipe) and not getattr(
-                each.measure, "controls", None
-            ):
+            own = getattr(each.measure, "controls", None)
+            if isinstance(each.data.recipe, DataRecipe) and not own:
                 split = getattr(each.measure, "split", None)
                 assert (each.data.name.removesuffix("-full"), split) in known, study
     assert "`rule` 100.0%" in controls_of("ltl-baselines")
