@@ -303,7 +303,38 @@ class EncoderDecoder(Model):
         # copied. But a model that learns from verdicts needs the trained scale, because it samples
         # answers before its first training step.
         without = () if self.recipe.learns == "accepted" else ("loss.scale",)
-        load_start(self, self._start_weights(trained, name), name, without)
+        weights = self._start_weights(trained, name)
+        for stack in ("encoder", "decoder"):
+            weights = self._deeper(weights, f"transformer.{stack}.")
+        load_start(self, weights, name, without)
+
+    def _deeper(self, weights: dict[str, Tensor], stack: str) -> dict[str, Tensor]:
+        """Return trained weights with additional layers, if this model has more layers in a stack.
+
+        The trained layers are spread evenly. The outputs of each new layer begin with weights of
+        zero, so before any training the deeper model gives the same answers (Chen et al.,
+        "Net2Net", ICLR 2016).
+
+        stack: the beginning of the names of the stack's weights.
+        """
+        trained, wanted = (
+            len({key[len(stack) :].partition(".")[0] for key in names if key.startswith(stack)})
+            for names in (weights, self.state_dict())
+        )
+        if not 0 < trained < wanted:
+            return weights
+        place = {str(i): str((i + 1) * wanted // trained - 1) for i in range(trained)}
+        found = {}
+        for key, value in self.state_dict().items():
+            number, _, part = key.removeprefix(stack).partition(".")
+            if key.startswith(stack) and number not in place.values():
+                silent = ".output." in key or ".feed_forward.2." in key
+                found[key] = torch.zeros_like(value) if silent else value
+        for key, value in weights.items():
+            number, _, part = key.removeprefix(stack).partition(".")
+            moved = f"{stack}{place[number]}.{part}" if key.startswith(stack) else key
+            found[moved] = value
+        return found
 
     def _start_weights(self, trained: EncoderDecoder, name: str) -> dict[str, Tensor]:
         """Return a trained model's weights under the names that this model uses."""
