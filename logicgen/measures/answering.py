@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
 from math import ceil
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
@@ -45,6 +46,7 @@ class Question(NamedTuple):
     problem: str  # in the user's symbols, prefix notation
     asked: str  # in the model's operators and symbols, prefix notation
     names: dict[str, str]  # the user's symbol for each symbol of the model
+    warning: str = ""  # how the problem differs from the problems that the model was trained on
 
 
 class Respondent(ABC):
@@ -101,18 +103,21 @@ class Respondent(ABC):
     def shown(self, problems: Iterable[str]) -> Iterator[tuple[str, str]]:
         """Yield two texts for each problem: a readable answer, and the number of answers tried.
 
-        If no answer was accepted, the first text begins with `unknown:`, and the second text is
-        empty.
+        If no answer was accepted, the first text begins with `unknown:`, and the second text
+        contains no number. A warning about the problem is at the end of the second text.
         """
         task = self.task
-        for outcome in self.answers([self.question(problem) for problem in problems]):
+        questions = [self.question(problem) for problem in problems]
+        for question, outcome in zip(questions, self.answers(questions), strict=True):
             row = solved(task, outcome)
+            warning = f"warning: {question.warning}" if question.warning else ""
             if row["status"] == "unknown":
-                yield f"unknown: {row['reason']}", ""
+                yield f"unknown: {row['reason']}", warning
             else:
                 answer = task.decode_answer(outcome.prediction)
                 text = "unsatisfiable" if row["status"] == "unsat" else task.drawn(answer)
-                yield text, f"verified, {outcome.draws} of {self.draws} draws used"
+                tried = f"verified, {outcome.draws} of {self.draws} draws used"
+                yield text, "; ".join(filter(None, (tried, warning)))
 
     def answer_lines(self, lines: Iterable[str]) -> Iterator[Row]:
         """Yield a result for each line: the problem with `status`, `witness` and `draws`.
@@ -120,7 +125,8 @@ class Respondent(ABC):
         A line contains a problem, or a JSON object with the key `problem`. The status is `sat` with
         a verified witness, or `unsat` if the solver confirms it. It is `unknown` if no answer was
         right, and `invalid` if the model cannot read the problem. In these two cases the result
-        contains a `reason`.
+        contains a `reason`. It contains a `warning` if the problem is larger than those that the
+        model was trained on.
         """
         there = (line for line in lines if line.strip())
         while chunk := list(islice(there, CHUNK)):
@@ -138,6 +144,8 @@ class Respondent(ABC):
             outcomes = self.answers(list(questions.values()))
             for place, outcome in zip(questions, outcomes, strict=True):
                 rows[place] |= solved(self.task, outcome)
+                if questions[place].warning:
+                    rows[place]["warning"] = questions[place].warning
             yield from rows
 
 
@@ -213,7 +221,20 @@ class Answering(Respondent):
         self.model.check(len(symbols))
         names = {symbol_name(number): name for number, name in enumerate(symbols)}
         theirs = {name: own for own, name in names.items()}
-        return Question(task.encode(problem), rename(within, theirs), names)
+        asked = rename(within, theirs)
+        return Question(task.encode(problem), asked, names, self._warning(length, len(symbols)))
+
+    def _warning(self, length: int, symbols: int) -> str:
+        """Return how a problem is larger than those of the training; empty if it is not."""
+        most_symbols, most_tokens = self.model.largest
+        parts = []
+        if length > most_tokens:
+            operators = " ".join(self.model.region.tokens)
+            written = f" when written with {operators}" if operators else ""
+            parts.append(f"{length} tokens{written}, after training on up to {most_tokens}")
+        if symbols > most_symbols:
+            parts.append(f"{symbols} symbols, after training on up to {most_symbols}")
+        return "; ".join(parts)
 
     def answers(self, questions: list[Question]) -> list[Outcome]:
         """Return the outcome of each question: see `Respondent.answers`.
@@ -271,5 +292,6 @@ def solved(task: Task, outcome: Outcome) -> Row:
         if witness == task.refutation:
             return {"status": str(Status.UNSAT), "witness": None, "draws": draws}
         return {"status": str(Status.SAT), "witness": task.show(witness), "draws": draws}
-    reason = f"none of {draws} answers was right; the likeliest was {answer!r}"
+    likeliest = shorten(answer, 120, placeholder=" ...")
+    reason = f"none of {draws} answers was right; the likeliest was {likeliest!r}"
     return {"status": str(Status.UNKNOWN), "witness": None, "draws": draws, "reason": reason}

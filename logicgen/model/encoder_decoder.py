@@ -117,8 +117,7 @@ class EncoderDecoder(Model):
 
     def _check_lengths(self) -> None:
         """Raise LogicgenError if training problems are too long for the position encodings."""
-        reward, tree = self.recipe.reward, self.network.encoder_positions == "tree"
-        longest = max(self.region.length[1], reward.length[1] if reward and reward.length else 0)
+        tree, (_, longest) = self.network.encoder_positions == "tree", self.largest
         if tree and longest > (levels := self.transformer.tree.levels) + 1:
             raise LogicgenError(
                 f"training has problems of up to {longest} tokens, but tree"
@@ -183,6 +182,14 @@ class EncoderDecoder(Model):
         }
 
     # -- training -----------------------------------------------------------------------------
+
+    @property
+    def largest(self) -> tuple[int, int]:
+        """Return the most symbols and the most tokens of training problems, stored or new."""
+        region, reward = self.region, self.recipe.reward
+        symbols = (reward and reward.symbols) or region.symbols
+        length = (reward and reward.length) or region.length
+        return max(symbols[1], region.symbols[1]), max(length[1], region.length[1])
 
     @property
     def training_symbols(self) -> int:

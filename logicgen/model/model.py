@@ -270,7 +270,11 @@ def find_device(name: str) -> torch.device:
             "this PyTorch finds no CUDA device: use --device cpu, or install a CUDA build of"
             " PyTorch (https://pytorch.org/get-started) on a machine with an NVIDIA GPU"
         )
-    return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")
+    if name == "cpu" or not torch.cuda.is_available():
+        return torch.device("cpu")
+    # cuDNN's attention makes a plan for each new shape, and nearly every batch has a new shape.
+    torch.backends.cuda.enable_cudnn_sdp(False)
+    return torch.device("cuda")
 
 
 def check_same_keys(trained: object, new: object, keys: Sequence[str], name: str) -> None:

@@ -264,6 +264,8 @@ class RewardTable(Table):
         symbols, length: ranges for new problems; the ranges of the training region if not given.
         curriculum: whether to prefer problems that the model sometimes answers right
             (`training/curriculum.py`). Otherwise problems are drawn evenly from all cells.
+        beyond: controls whose first answer to a new problem has to be wrong. A solver makes sure
+            that these problems have an answer; its answer is not used.
         clip: `policy-gradient` ignores an answer if its probability per token has changed by more
             than this share since it was drawn; 0.2 if not given.
     """
@@ -278,6 +280,7 @@ class RewardTable(Table):
     symbols: Symbols | None = None
     length: Lengths | None = None
     curriculum: bool = True
+    beyond: list[str] = []
     clip: Annotated[float, Field(gt=0, lt=1)] | None = None
 
     @model_validator(mode="after")

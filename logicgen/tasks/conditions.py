@@ -48,13 +48,7 @@ class Conditions:
             for name, values in table.items()
             if name != BEYOND
         ]
-        for name in (beyond := tuple(table.get(BEYOND, ()))):
-            if name not in task.controls:
-                known = nearest(str(name), list(task.controls)) if task.controls else "it has none"
-                raise LogicgenError(
-                    f"{BEYOND}: {shown(name)} is no control of {task.name}: {known}"
-                )
-        return Conditions(tuple(bands), beyond)
+        return Conditions(tuple(bands), read_controls(task, table.get(BEYOND, ())))
 
 
 ANY = Conditions()
@@ -88,6 +82,15 @@ def read_band(task: Task, name: str, values: Sequence[Any], unsatisfiable: float
             f"{name}: unsatisfiable problems have no {name}: leave out the key unsatisfiable"
         )
     return band
+
+
+def read_controls(task: Task, names: Sequence[Any]) -> tuple[str, ...]:
+    """Return the value of `beyond`. Raises LogicgenError if the task does not have a control."""
+    for name in names:
+        if name not in task.controls:
+            known = nearest(str(name), list(task.controls)) if task.controls else "it has none"
+            raise LogicgenError(f"{BEYOND}: {shown(name)} is no control of {task.name}: {known}")
+    return tuple(names)
 
 
 def column_of(task: Task, name: str) -> DifficultyColumn:
@@ -133,9 +136,8 @@ class Meter:
             if found[each.column] not in each:
                 return None
         examiner = _Examiner(task, text)
-        for name in self.conditions.beyond:
-            if examiner.is_right(self._controls[name].answers(text, 1)):
-                return None
+        if not self._resists(text, examiner):
+            return None
         rest = (name for name in task.difficulties if name not in found)
         found |= {name: task.difficulty_of(name, problem, answer) for name in rest}
         values: list[int | float | str | None] = [found[name] for name in task.difficulties]
@@ -143,6 +145,14 @@ class Meter:
             answers = ((name, self._controls[name].answers(text, 1)) for name in task.rated)
             values.append(" ".join(name for name, given in answers if examiner.is_right(given)))
         return tuple(values)
+
+    def resists(self, text: str) -> bool:
+        """Return whether the first answers of all controls of `beyond` to a problem are wrong."""
+        return self._resists(text, _Examiner(self.task, text))
+
+    def _resists(self, text: str, examiner: _Examiner) -> bool:
+        answers = (self._controls[name].answers(text, 1) for name in self.conditions.beyond)
+        return not any(map(examiner.is_right, answers))
 
 
 class _Examiner:

@@ -12,7 +12,7 @@ draws each problem by its number, without drawing the problems before it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterable, Iterator
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from hashlib import blake2b
@@ -24,7 +24,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 from logicgen.errors import LogicgenError
 from logicgen.recipes import validate
 from logicgen.solvers import Status, Verdict
-from logicgen.tasks.conditions import ANY, Conditions, Meter
+from logicgen.tasks.conditions import ANY, Conditions, Meter, read_controls
 from logicgen.tasks.task import Cell, Draw, Settings, Source, Task, rename, symbols_of
 from logicgen.tokens import symbol_name
 
@@ -408,6 +408,7 @@ class ProblemSamples:
             formulas, and None draws all formulas without calling a solver.
         curriculum: the number of problems until all cells are used. The shortest cells with the
             fewest symbols are used first. If not given, all cells are used from the beginning.
+        beyond: controls whose first answer has to be wrong, so that problems cannot be guessed.
         settings: keys of the `[problem]` table of recipes, such as `operators`.
 
     Raises LogicgenError for an invalid setting. An item raises it if no cell has a problem.
@@ -423,6 +424,7 @@ class ProblemSamples:
         names: Names = "shuffled",
         satisfiable: bool | None = True,
         curriculum: int | None = None,
+        beyond: Sequence[str] = (),
         **settings: Any,
     ) -> None:
         self.symbols = _range("symbols", symbols, 0)
@@ -439,6 +441,7 @@ class ProblemSamples:
         self.seed, self.names, self.satisfiable = seed, names, satisfiable
         self.curriculum = curriculum
         self.task, self._settings = task.limited(EFFORT, None), settings
+        self._meter = Meter(self.task, Conditions(beyond=read_controls(task, beyond)))
         table = validate(task.Settings, settings, f"samples of {task.name}", "settings")
         self._source = task.source(table, self.symbols)
         self._known: dict[Cell, bool] = {}  # whether a cell has problems
@@ -448,7 +451,8 @@ class ProblemSamples:
     def __reduce__(self) -> Any:
         """Return the arguments, from which another process makes the same problems."""
         named: dict[str, Any] = {"names": self.names, "satisfiable": self.satisfiable}
-        named |= {"curriculum": self.curriculum, **self._settings}
+        named |= {"curriculum": self.curriculum, "beyond": self._meter.conditions.beyond}
+        named |= self._settings
         return partial(ProblemSamples, **named), (self.task, self.symbols, self.length, self.seed)
 
     @cached_property
@@ -523,6 +527,9 @@ class ProblemSamples:
         return self._known[cell]
 
     def _wanted(self, problem: Any) -> bool:
+        beyond = self._meter.conditions.beyond
+        if beyond and not self._meter.resists(self.task.encode(problem)):
+            return False
         if self.satisfiable is None:
             return True
         wanted = Status.SAT if self.satisfiable else Status.UNSAT

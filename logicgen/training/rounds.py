@@ -203,7 +203,9 @@ class Rounds:
             length := table.length or region.length,
             seed,
             names="first-occurrence" if recipe.names == "first-occurrence" else "shuffled",
-            satisfiable=None,
+            # Most problems beyond all controls have no answer, and teach nothing.
+            satisfiable=True if table.beyond else None,
+            beyond=table.beyond,
             **recipe.problem,
         )
         rows = model.embedding.max_symbols

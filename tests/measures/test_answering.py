@@ -25,6 +25,7 @@ class Fake:
         self.vocabulary = load_task(task).vocabulary
         self.alphabet = 3
         self.region = TrainingRegion((1, 3), (1, 10), tokens)
+        self.largest = (3, 10)
         self.answers = answers
         self.asked = []
         self.most = 9
@@ -87,6 +88,23 @@ def test_lines():
     assert json.dumps(rows)
     with Answering(fake) as answering:
         assert list(answering.answer_lines([])) == []
+
+
+def test_a_problem_larger_than_those_of_the_training_has_a_warning():
+    fake = Fake("{ a }")
+    long, wide = "a & " * 6 + "a", "a & (b | c) & (d | a)"
+    with Answering(fake, draws=2) as answering:
+        rows = list(answering.answer_lines(["a & b & c", long, wide]))
+        shown = list(answering.shown(["a", long, "!a & " * 6 + "b"]))
+    assert [row.get("warning", "") for row in rows] == [
+        "",
+        "13 tokens when written with ! & X U, after training on up to 10",
+        "15 tokens when written with ! & X U, after training on up to 10; 4 symbols, after training"
+        " on up to 3",
+    ]
+    assert shown[0][1] == "verified, 1 of 2 draws used"
+    assert shown[1][1].startswith("verified, 1 of 2 draws used; warning: 13 tokens")
+    assert shown[2][1].startswith("warning: ")
 
 
 def test_one_problem_that_is_too_much_does_not_stop_the_others():

@@ -9,6 +9,7 @@ import pytest
 
 from logicgen.errors import LogicgenError
 from logicgen.tasks import TASKS, load_task, problems
+from logicgen.tasks.controls import load_control
 from logicgen.tasks.problems import ProblemSamples
 from logicgen.tasks.task import Cell, symbols_of
 
@@ -88,6 +89,19 @@ def test_problems_as_they_are_drawn_ask_no_solver(name, monkeypatch):
     assert drawn[0] is not None
 
 
+@pytest.mark.parametrize(("name", "control"), [("ltl", "vote"), ("propositional", "greedy")])
+def test_problems_beyond_a_control_have_an_answer_that_it_does_not_find(name, control):
+    task = load_task(name)
+    drawn = samples(name, beyond=[control], length=(8, 20))
+    again, found = pickle.loads(pickle.dumps(drawn)), load_control(task, control)
+    for index, problem in enumerate(islice(drawn, 15)):
+        text = task.encode(problem)
+        (answer,) = found.answers(text, 1)
+        assert not task.check(problem, task.decode_answer(answer)).is_right
+        assert task.solve(problem).status == "sat"
+        assert task.encode(again[index]) == text
+
+
 @pytest.mark.parametrize("name", TASKS)
 def test_a_curriculum_begins_with_the_shortest_problems(name):
     drawn = samples(name, curriculum=100)
@@ -115,6 +129,7 @@ def test_settings_are_those_of_recipes():
         ({"symbols": "ab"}, "the fewest and the most"),
         ({"names": "random"}, "'shuffled' or 'first-occurrence'"),
         ({"curriculum": 0}, "curriculum: 0"),
+        ({"beyond": ["place", "voting"]}, "beyond: 'voting' is no control of ltl"),
         ({"operator": {}}, "unknown key 'settings.operator'"),
         ({"symbols": 5, "length": 3}, "no problem with an answer of 5 symbols and 3 tokens"),
         ({"symbols": 5, "length": 3, "curriculum": 9}, "no problem with an answer of 5 symbols"),

@@ -18,6 +18,7 @@ from logicgen.model.recipe_tables import RewardTable
 from logicgen.nn.linear import bfloat16_products
 from logicgen.solvers import Verdict
 from logicgen.tasks import load_task
+from logicgen.tasks.controls import load_control
 from logicgen.tasks.problems import alpha_class_of
 from logicgen.training.curriculum import Curriculum
 from logicgen.training.rounds import Attempt, Attempts, Round, Rounds
@@ -90,6 +91,16 @@ def test_problems_lie_in_the_ranges_that_are_asked_for(rounds):
         tokens = asked.problem.split()
         assert 6 <= len(tokens) <= 12
         assert 2 <= len({*tokens} & {*"abcdefgh"}) <= 4
+
+
+def test_problems_can_be_beyond_a_control(rounds):
+    task = load_task("propositional")
+    greedy = load_control(task, "greedy")
+    drawn = rounds(beyond=["greedy"], problems=10, symbols=(1, 4), length=(8, 14))
+    for asked in drawn.round(0).asked:
+        problem, (answer,) = task.decode_problem(asked.problem), greedy.answers(asked.problem, 1)
+        assert not task.check(problem, task.decode_answer(answer)).is_right
+        assert task.solve(problem).status == "sat"
 
 
 def test_ranges_without_new_problems_are_refused_in_a_line(rounds):
