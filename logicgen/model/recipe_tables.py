@@ -280,7 +280,7 @@ class RewardTable(Table):
     symbols: Symbols | None = None
     length: Lengths | None = None
     curriculum: bool = True
-    beyond: list[str] = []
+    beyond: Annotated[tuple[str, ...], Field(strict=False)] = ()
     clip: Annotated[float, Field(gt=0, lt=1)] | None = None
 
     @model_validator(mode="after")
