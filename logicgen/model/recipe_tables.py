@@ -280,7 +280,7 @@ class RewardTable(Table):
     symbols: Symbols | None = None
     length: Lengths | None = None
     curriculum: bool = True
-    beyond: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    beyond: Annotated[tuple[str, ...], Field(strict=False)] | None = None
     clip: Annotated[float, Field(gt=0, lt=1)] | None = None
 
     @model_validator(mode="after")

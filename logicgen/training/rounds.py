@@ -205,7 +205,7 @@ class Rounds:
             names="first-occurrence" if recipe.names == "first-occurrence" else "shuffled",
             # Most problems beyond all controls have no answer, and teach nothing.
             satisfiable=True if table.beyond else None,
-            beyond=table.beyond,
+            beyond=table.beyond or (),
             **recipe.problem,
         )
         rows = model.embedding.max_symbols
