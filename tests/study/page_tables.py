@@ -193,6 +193,41 @@ def copying_that_ships() -> str:
     return markdown_table(["copying", "right", "published"], lines)
 
 
+def models_that_ship() -> str:
+    """Return the accuracy of the shipped models before and after training on hard problems."""
+    kinds = {
+        "literature": "`{}-35`, grid",
+        "patterns": "`{}-patterns`",
+        "temporal": "`{}-temporal`, test",
+        "temporal-grid": "`{}-temporal`, grid",
+        "rare": "`{}-rare`, test",
+        "rare-grid": "`{}-rare`, grid",
+        "hard": "`{}-35-hard`",
+    }
+    lines = []
+    for task in ("ltl", "propositional"):
+        before, now = rows(f"{task}-shipped").values()
+        for kind, name in kinds.items():
+            if kind in now:
+                heads = [kind, f"{kind}, verified"]
+                cells = [
+                    [before[head], now[head], now[f"{head}, best control"].replace(":", "")]
+                    for head in heads
+                ]
+                lines.append([name.format(task), *(_bare(cell) for each in cells for cell in each)])
+    answers = [
+        f"{words}: {who}"
+        for words in ("one answer", "16 answers")
+        for who in ("before", "now", "best control")
+    ]
+    return markdown_table(["problems", *answers], lines)
+
+
+def _bare(cell: str) -> str:
+    """Return a cell without its interval."""
+    return cell.partition(" [")[0]
+
+
 def _command(name: str) -> dict[str, Any]:
     """Return the record of a command that is no study."""
     path = RESULTS / "commands" / f"{name}.json"
@@ -497,7 +532,16 @@ def machines() -> str:
 MADE: dict[str, Callable[[], str]] = {
     function.__name__.replace("_", "-"): function
     for function in (
-        *(in_distribution, grid, verdicts, copying_that_ships, literature, overlap, cache),
+        *(
+            in_distribution,
+            grid,
+            verdicts,
+            copying_that_ships,
+            models_that_ship,
+            literature,
+            overlap,
+            cache,
+        ),
         *(which_rows, many, letters_by_position, letters_found, in_context),
         *(characters_by_position, prompts, partial, prompting, classes, needed, machines),
     )
