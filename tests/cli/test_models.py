@@ -37,7 +37,7 @@ def whole_demo(tmp_path_factory):
 def demo(tmp_path_factory):
     """The two parts of a quick demo that later tests use: one task of strings, one of logic."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(demo_command, "PARTS", demo_command.PARTS[2:])
+        patch.setattr(demo_command, "PARTS", demo_command.PARTS[-1:])
         patch.setattr(demo_command, "TRAINED", demo_command.TRAINED[:1])
         patch.setattr(demo_command, "QUICK_STEPS", 3)
         save_no_pictures(patch)
@@ -51,6 +51,8 @@ def test_the_demo_leaves_pictures_tables_and_numbers(whole_demo):
     models = {
         "propositional-35": "propositional",
         "ltl-35": "ltl",
+        "propositional-rare": "propositional",
+        "ltl-temporal": "ltl",
         "copying-20": "copying-interchangeable",
         "propositional-mini": "propositional-interchangeable",
         "ltl-mini": "ltl-interchangeable",
@@ -59,11 +61,12 @@ def test_the_demo_leaves_pictures_tables_and_numbers(whole_demo):
     table = (folder / "results.md").read_text()
     for name, summary in results.items():
         scores = folder / name / models[name] / "grid"
-        assert (scores / "heatmap.png").read_bytes().startswith(b"\x89PNG")
-        assert (scores / "heatmap.svg").is_file()
+        picture = "difficulty" if name in ("propositional-rare", "ltl-temporal") else "heatmap"
+        assert (scores / f"{picture}.png").read_bytes().startswith(b"\x89PNG")
+        assert (scores / f"{picture}.svg").is_file()
         assert json.loads((scores / "summary.json").read_text()) == summary
-        assert f"]({name}/{models[name]}/grid/heatmap.png)" in table
-        assert str(scores / "heatmap.png") in result.stdout
+        assert f"]({name}/{models[name]}/grid/{picture}.png)" in table
+        assert str(scores / f"{picture}.png") in result.stdout
         assert ("verified_accuracy" in summary["overall"]) == (
             models[name] in ("propositional", "ltl")
         )
