@@ -55,7 +55,11 @@ from logicgen.library import train
     help="With --learn accepted: exclude the held-out splits of this data set from training. The"
     " held-out splits of --data are always excluded. May be repeated.",
 )
-@integer_option("--workers", 1, help="With --learn accepted: processes that verify answers.")
+@integer_option(
+    "--workers",
+    1,
+    help="With --learn accepted: processes that verify answers and draw problems.",
+)
 def command(model: str, data: Path, out: Path | None, **settings: Any) -> None:
     """Train the model of recipe MODEL, a shipped name or the path of a TOML file.
 

@@ -42,6 +42,7 @@ from logicgen.tasks.judge import Finding, Item, Wants, finding_of, judge
 from logicgen.tasks.problems import EFFORT, ProblemSamples, alpha_class_of, fingerprint
 from logicgen.tasks.task import symbols_of
 from logicgen.training.curriculum import Curriculum, Kind, kind_of
+from logicgen.training.fresh_problems import FreshProblems
 
 FOLDER = "rounds"
 
@@ -62,6 +63,12 @@ ROOM = 8
 
 If new problems may be longer than stored problems, the longest answer is assumed to be longer by
 the same factor.
+"""
+
+AHEAD = 4
+"""Number of problems that are drawn ahead for each problem of a round.
+
+A curriculum keeps about one of three.
 """
 
 CANDIDATES = 1000
@@ -178,7 +185,7 @@ class Rounds:
         data: a data set; new problems come from its recipe.
         folder: the run folder.
         held_out: data sets. The problems of all their splits except `train` are excluded.
-        workers: number of processes that judge.
+        workers: number of processes that judge, and of those that draw problems.
     """
 
     def __init__(
@@ -230,10 +237,12 @@ class Rounds:
         self.judges: Pool[Item, Finding] = Pool(
             judge, (recipe.task, wants), count=workers, memory=MEMORY
         )
+        self.fresh = FreshProblems(self.problems, AHEAD * table.problems, workers)
 
     def close(self) -> None:
-        """End the worker processes that judge answers."""
+        """End the worker processes."""
         self.judges.close()
+        self.fresh.close()
 
     def _keys(self, data: Dataset) -> Iterator[int]:
         """Yield a key of each problem in all splits of a data set except `train`.
@@ -313,13 +322,14 @@ class Rounds:
         number = first
         hard = self.task.hard_operators
         most = first + CANDIDATES * self.table.problems
+        texts = self.fresh.texts(first)
         while len(chosen) < self.table.problems:
             if number == most:
                 raise LogicgenError(
                     f"only {len(chosen):,} of {most - first:,} drawn problems differ from held-out"
                     " problems and from each other: widen reward.symbols or reward.length"
                 )
-            text = self.task.encode(self.problems[number])
+            text = next(texts)
             kind = kind_of(text, hard)
             luck = Random(f"{self.seed}/kept/{number}").random()
             number += 1

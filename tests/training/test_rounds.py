@@ -31,10 +31,11 @@ def rounds(learnt, tmp_path):
     """Return a function that makes rounds of a small trained model."""
     opened = []
 
-    def begin(folder=tmp_path, held_out=(), data=learnt.data, seed=3, **keys):
+    def begin(folder=tmp_path, held_out=(), data=learnt.data, seed=3, workers=1, **keys):
         table = RewardTable(**{"problems": 40, "draws": 4, **keys})
         model = load_model(learnt.run, "cpu")
-        opened.append(Rounds(model, table, data, folder, seed=seed, held_out=held_out))
+        how = {"seed": seed, "held_out": held_out, "workers": workers}
+        opened.append(Rounds(model, table, data, folder, **how))
         return opened[-1]
 
     yield begin
@@ -66,6 +67,22 @@ def test_a_round_depends_on_seed_weights_and_number_alone(rounds, tmp_path):
     assert rounds(tmp_path / "c", seed=4).round(0).asked != first.round(0).asked
     # From the files alone, whatever the model has become meanwhile.
     assert rounds(tmp_path / "a", draws=2).round(1) == first.round(1)
+
+
+def test_problems_that_are_drawn_ahead_are_the_same(rounds, tmp_path):
+    alone, together = rounds(tmp_path / "a"), rounds(tmp_path / "b", workers=2)
+    for number in range(3):
+        assert alone.round(number) == together.round(number)
+    texts = together.fresh.texts(70)
+    task, samples = alone.task, alone.problems
+    assert [next(texts) for _ in range(70)] == [task.encode(samples[n]) for n in range(70, 140)]
+
+
+def test_problems_that_cannot_be_drawn_stop_a_round(rounds, tmp_path):
+    for workers in (1, 2):
+        drawn = rounds(tmp_path, symbols=(4, 4), length=(2, 3), workers=workers)
+        with pytest.raises(LogicgenError, match="draws found no problem of 4 symbols"):
+            drawn.round(0)
 
 
 def test_answers_are_drawn_in_float32_while_training_is_in_bfloat16(rounds, tmp_path):

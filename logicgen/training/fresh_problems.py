@@ -1,0 +1,69 @@
+"""New problems of rounds, which worker processes draw ahead while the model answers and learns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from itertools import count
+
+from logicgen.errors import LogicgenError
+from logicgen.processes.pool import MEMORY, Pool
+from logicgen.processes.worker import Failure
+from logicgen.tasks.problems import ProblemSamples
+
+BLOCK = 64
+"""Number of problems that a worker draws at once."""
+
+
+def drawer(samples: ProblemSamples) -> Callable[[int], list[str]]:
+    """Return a function that draws a block of problems, numbered from 0, in prefix notation."""
+    encode = samples.task.encode
+
+    def draw(block: int) -> list[str]:
+        return [encode(samples[i]) for i in range(block * BLOCK, (block + 1) * BLOCK)]
+
+    return draw
+
+
+class FreshProblems:
+    """The problems of a `ProblemSamples` in prefix notation, by number. They are always the same.
+
+    Args:
+        samples: the problems.
+        ahead: about how many problems are drawn ahead.
+        workers: number of processes that draw. With one, this process draws, and nothing ahead.
+    """
+
+    def __init__(self, samples: ProblemSamples, ahead: int, workers: int) -> None:
+        self._samples, self._ahead = samples, -(-ahead // BLOCK)
+        self._pool: Pool[int, list[str]] | None = None
+        if workers > 1:
+            self._pool = Pool(drawer, (samples,), count=workers, memory=MEMORY)
+        self._blocks: dict[int, Future[list[str] | Failure]] = {}
+
+    def close(self) -> None:
+        """End the worker processes."""
+        if self._pool is not None:
+            self._pool.close()
+
+    def texts(self, first: int) -> Iterator[str]:
+        """Yield the problems from number `first` on, without end.
+
+        Raises LogicgenError if a problem cannot be drawn.
+        """
+        if self._pool is None:
+            yield from (self._samples.task.encode(self._samples[n]) for n in count(first))
+        for block in count(first // BLOCK):
+            texts = self._drawn(block)
+            yield from texts[max(first - block * BLOCK, 0) :]
+
+    def _drawn(self, block: int) -> list[str]:
+        """Return the problems of a block, and let workers draw the blocks after it."""
+        assert self._pool is not None
+        wanted = range(block, block + self._ahead + 1)
+        known = self._blocks
+        self._blocks = {n: known[n] if n in known else self._pool.submit(n) for n in wanted}
+        texts = self._blocks[block].result()
+        if isinstance(texts, Failure):
+            raise LogicgenError(f"new problems could not be drawn: {texts.reason}")
+        return texts
