@@ -18,6 +18,7 @@ import subprocess
 import sys
 import threading
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
@@ -156,18 +157,20 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # libraries that print cannot disturb the answers
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    jobs: SimpleQueue[Json] = SimpleQueue()
+    jobs: SimpleQueue[Json | None] = SimpleQueue()
     threading.Thread(target=_read, args=(jobs,), daemon=True).start()
-    try:
-        while True:
-            print(json.dumps(_answer(jobs.get())), file=answers, flush=True)
-    except KeyboardInterrupt:
-        pass
+    with suppress(KeyboardInterrupt):
+        while (job := jobs.get()) is not None:
+            print(json.dumps(_answer(job)), file=answers, flush=True)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
-def _read(jobs: SimpleQueue[Json]) -> None:
+def _read(jobs: SimpleQueue[Json | None]) -> None:
+    """Pass on all jobs, then end this process: None ends a wait, and the signal ends a trial."""
     for line in sys.stdin:
         jobs.put(json.loads(line))
+    # A signal that arrives just before a wait does not end the wait.
+    jobs.put(None)
     os.kill(os.getpid(), signal.SIGTERM)
 
 

@@ -9,12 +9,15 @@ import signal
 import subprocess
 import threading
 import time
+from io import StringIO
+from queue import SimpleQueue
 
 import pytest
 
 from logicgen.data.folder import alone
 from logicgen.data.opening import load_dataset
 from logicgen.model import checkpoint
+from logicgen.study import worker as worker_process
 from logicgen.study.engine import environments
 from logicgen.study.recipe import EVALUATION
 from logicgen.study.records import FILE
@@ -255,6 +258,16 @@ def test_a_process_that_dies_is_one_failed_trial(study_file, tmp_path):
     worker.stop()
     worker.wait()
     assert "error" in answer(short)  # does nothing any more
+
+
+def test_a_process_that_waits_for_a_trial_ends_with_its_input(monkeypatch):
+    # The signal may come just before the wait, which it then does not interrupt.
+    jobs, signals = SimpleQueue(), []
+    monkeypatch.setattr(worker_process.os, "kill", lambda pid, number: signals.append(number))
+    monkeypatch.setattr("sys.stdin", StringIO('{"trial": 1}\n'))
+    worker_process._read(jobs)
+    assert [jobs.get_nowait(), jobs.get_nowait()] == [{"trial": 1}, None]
+    assert signals == [signal.SIGTERM]
 
 
 def test_a_folder_is_held_while_a_study_runs_in_it(done):
