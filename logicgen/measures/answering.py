@@ -213,8 +213,8 @@ class Answering(Respondent):
         length, longest = len(within.split()), self.model.region.length[1]
         if length > (most := max(MOST_TOKENS, 8 * longest)):
             raise LogicgenError(
-                f"a problem of {length} tokens; the model was trained on up to {longest} and takes"
-                f" up to {most}: leave --model out for a solver"
+                f"a problem of {length} tokens; the model was trained on up to"
+                f" {self.model.largest[1]} and takes up to {most}: leave --model out for a solver"
             )
         fixed = self.model.vocabulary.fixed
         symbols = [token for token in dict.fromkeys(within.split()) if token not in fixed]

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import torch
 
 from logicgen.data.dataset import Dataset
-from logicgen.errors import LogicgenError
+from logicgen.errors import LogicgenError, at
 from logicgen.files import damaged, read_json, write_text
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.kinds import grammar_mask
@@ -204,17 +204,19 @@ class Rounds:
         region = recipe.region
         self.task = load_task(recipe.task)
         self.exact = (recipe.distinct or self.task.distinct) == "exact"
-        self.problems = ProblemSamples(
-            self.task,
-            table.symbols or region.symbols,
-            length := table.length or region.length,
-            seed,
-            names="first-occurrence" if recipe.names == "first-occurrence" else "shuffled",
-            # Most problems beyond all controls have no answer, and teach nothing.
-            satisfiable=True if table.beyond else None,
-            beyond=table.beyond or (),
-            **recipe.problem,
-        )
+        length = table.length or region.length
+        with at("[reward]"):
+            self.problems = ProblemSamples(
+                self.task,
+                table.symbols or region.symbols,
+                length,
+                seed,
+                names="first-occurrence" if recipe.names == "first-occurrence" else "shuffled",
+                # Most problems beyond all controls have no answer, and teach nothing.
+                satisfiable=True if table.beyond else None,
+                beyond=table.beyond or (),
+                **recipe.problem,
+            )
         rows = model.embedding.max_symbols
         if rows is not None and self.problems.symbols[1] > rows:
             raise LogicgenError(

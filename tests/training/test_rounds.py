@@ -120,6 +120,11 @@ def test_problems_can_be_beyond_a_control(rounds):
         assert task.solve(problem).status == "sat"
 
 
+def test_a_control_that_does_not_exist_is_refused(rounds):
+    with pytest.raises(LogicgenError, match=r"^\[reward\]: beyond: 'greed'.*did you mean greedy"):
+        rounds(beyond=["greed"])
+
+
 def test_ranges_without_new_problems_are_refused_in_a_line(rounds):
     with pytest.raises(
         LogicgenError, match=r"held-out problems.*widen reward\.symbols or reward\.len"
