@@ -224,12 +224,6 @@ class Rounds:
                 f" model has trained rows for {rows}: lower it, or start from a model whose"
                 " embedding.method takes any number"
             )
-        for each in held_out:
-            if each.task.name != self.task.name:
-                raise LogicgenError(
-                    f"--held-out {each.folder}: holds problems of {each.task.name}, and the model"
-                    f" is asked problems of {self.task.name}: leave it out"
-                )
         self.excluded = {key for each in (data, *held_out) for key in self._keys(each)}
         stored = int(data.encoded("train").answers.lengths.max(initial=0))
         self.longest = ROOM + math.ceil(stored * max(1.0, length[1] / region.length[1]))
@@ -250,7 +244,13 @@ class Rounds:
         """Yield a key of each problem in all splits of a data set except `train`.
 
         A key is a hash of the problem. Renamings have the same key unless `self.exact` is true.
+        Raises LogicgenError for a data set of another task.
         """
+        if data.task.name != self.task.name:
+            raise LogicgenError(
+                f"--held-out {data.folder}: holds problems of {data.task.name}, and the model"
+                f" is asked problems of {self.task.name}: leave it out"
+            )
         for split in data.splits:
             if split != "train" and data.splits[split]:
                 if self.exact:
