@@ -1,4 +1,4 @@
-"""The leaderboard of a suite, and the scores of one result beside the best controls."""
+"""The leaderboard of a suite, and the scores of one result with the best control for each."""
 
 from __future__ import annotations
 
