@@ -225,7 +225,7 @@ class Answering(Respondent):
         return Question(task.encode(problem), asked, names, self._warning(length, len(symbols)))
 
     def _warning(self, length: int, symbols: int) -> str:
-        """Return a warning if a problem is larger than all training problems; else an empty text."""
+        """Return a warning if a problem is larger than all training problems, or an empty text."""
         most_symbols, most_tokens = self.model.largest
         parts = []
         if length > most_tokens:
