@@ -57,9 +57,9 @@ EMBEDDINGS: dict[str, Callable[..., Embedding]] = {
 
 # Most attention scores of a batch for each head. With four heads this is a gigabyte.
 MOST_SCORES = 2**26
-# Most unfinished answers that are continued together. Each answer needs memory for its keys and
-# values.
-MOST_ROWS = 1024
+# Most unfinished answers that are continued together, by device. Each answer needs memory for its
+# keys and values.
+MOST_ROWS = {"cpu": 1024, "cuda": 8192}
 
 
 class EncoderDecoder(Model):
@@ -448,7 +448,7 @@ class EncoderDecoder(Model):
         order = sorted(range(len(problems)), key=lambda row: len(problems[row]))
         longest = max(map(len, problems), default=0) + 1
         prefixes = decoding.beams if isinstance(decoding, BeamSearch) else decoding.answers
-        together = min(self.most_together(symbols, longest), MOST_ROWS // prefixes)
+        together = min(self.most_together(symbols, longest), MOST_ROWS[self.device.type] // prefixes)
         size = max(min(request.batch_size, together), 1)
         for start in range(0, len(order), size):
             rows = order[start : start + size]

@@ -70,6 +70,7 @@ class LTL(FormulaTask):
     controls: ClassVar = {
         "constant": "logicgen.tasks.ltl_controls:ConstantTrace",
         "place": "logicgen.tasks.ltl_controls:Placer",
+        "decide": "logicgen.tasks.ltl_controls:Decider",
         "propagate": "logicgen.tasks.ltl_controls:Propagator",
         "random": "logicgen.tasks.ltl_controls:RandomTraces",
         "rule": "logicgen.tasks.ltl_controls:Rule",

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from logicgen.solvers.lassos import evaluate
 from logicgen.solvers.ltl_graph import AND, FALSE, NEXT, SYMBOL, TRUE, UNTIL, XOR, Graph
-from logicgen.syntax.answers import Trace, literals_of
+from logicgen.syntax.answers import NO_ANSWER, NoAnswer, Trace, literals_of
 from logicgen.syntax.formula import Formula
 from logicgen.tasks.formula_controls import (
     ConstantAnswer,
@@ -212,10 +212,22 @@ class Placer(TraceControl):
     name = "place"
     about = "literals placed in one pass, in 96 shapes and orders until all literals fit"
 
-    def candidates(self, formula: Formula) -> Iterator[Trace]:
+    def candidates(self, formula: Formula) -> Iterator[Trace | NoAnswer]:
         return fitting_first(
             (placed.fits, trace(placed.letters(), placed.loop)) for placed in placements(formula)
         )
+
+
+class Decider(Placer):
+    """The placements of `place`. If none of them fits, its first answer is that no trace exists."""
+
+    name = "decide"
+    about = "the answers of `place`; before them, that no trace exists, if no placement fits"
+
+    def candidates(self, formula: Formula) -> Iterator[Trace | NoAnswer]:
+        if not any(placed.fits for placed in placements(formula)):
+            yield NO_ANSWER
+        yield from super().candidates(formula)
 
 
 class Propagator(TraceControl):

@@ -49,13 +49,13 @@ FOLDER = "rounds"
 SECONDS = 60.0
 """Time limit of the verifier for an answer. Most verdicts take milliseconds."""
 
-CHUNK = 256
-"""Number of problems that the model answers in one call.
+CHUNK = {"cpu": 256, "cuda": 1024}
+"""Number of problems that the model answers in one call, by device.
 
 Meanwhile, worker processes judge the answers of earlier calls.
 """
 
-TOGETHER = {"cpu": 64, "cuda": 256}
+TOGETHER = {"cpu": 64, "cuda": 1024}
 """Batch size of answering, by device. Problems are sorted by length; a small batch pads less."""
 
 ROOM = 8
@@ -297,8 +297,9 @@ class Rounds:
         judged: list[Future[list[Any]]] = []
         training = self.model.training
         with torch.random.fork_rng(devices=[]), float32_products(self.model.device):
-            for start in range(0, len(problems), CHUNK):
-                chunk = problems[start : start + CHUNK]
+            size = CHUNK[self.model.device.type]
+            for start in range(0, len(problems), size):
+                chunk = problems[start : start + size]
                 answers = self._answers(chunk, number)
                 drawn += answers
                 items = [

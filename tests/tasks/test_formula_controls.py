@@ -12,7 +12,7 @@ from logicgen.syntax.answers import NO_ANSWER, Assignment, Trace
 from logicgen.tasks import load_task
 from logicgen.tasks.controls import load_control
 from logicgen.tasks.formula_controls import flipped, holds, polarities
-from logicgen.tasks.ltl_controls import depth, erased, trace
+from logicgen.tasks.ltl_controls import depth, erased, placements, trace
 from logicgen.tasks.parities import LinearSystem
 from logicgen.tasks.placement import Placement
 from logicgen.tasks.problems import ProblemSamples
@@ -181,6 +181,21 @@ def test_values_that_propagate_without_a_contradiction_satisfy_the_formula() -> 
                 answer = trace(found.letters(), positions - 1)
                 assert task.check(task.decode_problem(problem), answer).is_right, problem
     assert fits > 500
+
+
+def test_decide_says_that_no_trace_exists_exactly_if_no_placement_fits() -> None:
+    task, right = load_task("ltl"), 0
+    place, decide = load_control(task, "place"), load_control(task, "decide")
+    for satisfiable in (True, False):
+        samples = ProblemSamples(task, (1, 5), (5, 25), seed=8, satisfiable=satisfiable)
+        for number in range(60):
+            formula = samples[number]
+            fits = any(placed.fits for placed in placements(formula))
+            placed = place.answers(text := task.encode(formula), 3)
+            assert decide.answers(text, 3) == (placed if fits else ["0", *placed[:2]])
+            assert satisfiable or not fits, text  # a placement that fits proves that a trace exists
+            right += fits == satisfiable
+    assert right >= 115
 
 
 def test_linear_equations_without_a_contradiction_satisfy_the_formula() -> None:
