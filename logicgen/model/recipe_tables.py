@@ -266,6 +266,8 @@ class RewardTable(Table):
             (`training/curriculum.py`). Otherwise problems are drawn evenly from all cells.
         beyond: controls whose first answer to a new problem has to be wrong. A solver makes sure
             that these problems have an answer; its answer is not used.
+        unsatisfiable: with `beyond`, draw problems without an answer, too. A model that never meets
+            them in its rounds forgets to say that a problem has no answer.
         clip: `policy-gradient` ignores an answer if its probability per token has changed by more
             than this share since it was drawn; 0.2 if not given.
     """
@@ -281,6 +283,7 @@ class RewardTable(Table):
     length: Lengths | None = None
     curriculum: bool = True
     beyond: Annotated[tuple[str, ...], Field(strict=False)] | None = None
+    unsatisfiable: bool | None = None
     clip: Annotated[float, Field(gt=0, lt=1)] | None = None
 
     @model_validator(mode="after")
@@ -303,4 +306,9 @@ class RewardTable(Table):
         for key, method in (("answers", "expert-iteration"), ("clip", "policy-gradient")):
             if getattr(self, key) is not None and self.method != method:
                 raise ValueError(f"{key}: is for {method!r}, not {self.method!r}: leave it out")
+        if self.unsatisfiable is not None and not self.beyond:
+            raise ValueError(
+                "unsatisfiable: without beyond, rounds have problems without an answer anyway: leave"
+                " it out"
+            )
         return self

@@ -212,8 +212,8 @@ class Rounds:
                 length,
                 seed,
                 names="first-occurrence" if recipe.names == "first-occurrence" else "shuffled",
-                # Most problems beyond all controls have no answer, and teach nothing.
-                satisfiable=True if table.beyond else None,
+                # Many problems beyond all controls have no answer.
+                satisfiable=True if table.beyond and not table.unsatisfiable else None,
                 beyond=table.beyond or (),
                 **recipe.problem,
             )

@@ -120,6 +120,12 @@ def test_problems_can_be_beyond_a_control(rounds):
         assert task.solve(problem).status == "sat"
 
 
+def test_problems_beyond_a_control_may_have_no_answer(rounds):
+    task = load_task("propositional")
+    drawn = rounds(beyond=["greedy"], unsatisfiable=True, length=(8, 14)).problems
+    assert {task.solve(drawn[number]).status for number in range(40)} == {"sat", "unsat"}
+
+
 def test_a_control_that_does_not_exist_is_refused(rounds):
     with pytest.raises(LogicgenError, match=r"^\[reward\]: beyond: 'greed'.*did you mean greedy"):
         rounds(beyond=["greed"])
