@@ -9,11 +9,13 @@ a function below. Tables of one study are numbered: `copying-search 2` is the se
 
 from __future__ import annotations
 
+import atexit
 import csv
 import json
 import re
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -34,19 +36,25 @@ Row = dict[str, str]
 
 
 @cache
-def _scratch() -> TemporaryDirectory[str]:
-    return TemporaryDirectory()
+def scratch() -> Path:
+    """Return a folder for the tables of studies. Processes of a test run share one."""
+    made = TemporaryDirectory()
+    atexit.register(made.cleanup)
+    return Path(made.name)
 
 
 @cache
 def made(study: str) -> Path:
     """Return a folder with the tables of a study, and with empty files for its pictures."""
-    folder = Path(_scratch().name) / study
+    folder = scratch() / study
     no_picture = mock.patch(
         "matplotlib.figure.Figure.savefig", lambda self, path, **_: Path(path).touch()
     )
-    with no_picture:  # drawing takes seconds
-        write_results(study, folder)
+    if not folder.is_dir():
+        with no_picture, TemporaryDirectory(dir=scratch()) as own:  # drawing takes seconds
+            write_results(study, Path(own) / study)
+            with suppress(OSError):  # another process has made the folder meanwhile
+                (Path(own) / study).rename(folder)
     return folder
 
 
@@ -203,6 +211,7 @@ def models_that_ship() -> str:
         "rare": "`{}-rare`, test",
         "rare-grid": "`{}-rare`, grid",
         "hard": "`{}-35-hard`",
+        "long": "`{}-100-hard`",
     }
     lines = []
     for task in ("ltl", "propositional"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from unittest import mock
 
 import pytest
 
@@ -53,14 +54,39 @@ def test_every_study_has_its_records_and_the_pictures_that_pages_show():
     assert {path: committed[path] for path in shown} == {path: listed[path] for path in shown}
 
 
-@pytest.mark.parametrize("folder", STUDIES, ids=lambda folder: folder.name)
-@pytest.mark.parametrize(
-    "drawn", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["tables", "pictures"]
-)
-def test_tables_and_pictures_follow_from_records(folder, drawn, tmp_path, request):
+@pytest.fixture(autouse=True, scope="module")
+def shared_tables(tmp_path_factory, worker_id):
+    """Make the tables of each study once for all processes of a test run."""
+    folder = tmp_path_factory.getbasetemp()
+    folder = (folder if worker_id == "master" else folder.parent) / "tables"
+    folder.mkdir(exist_ok=True)
+    with mock.patch("tests.study.page_tables.scratch", lambda: folder):
+        yield
+
+
+def listed(study):
+    """Return the committed sum of each file of a study's report, by its path."""
+    return {
+        path.partition("/")[2]: digest
+        for path, digest in read_sums().items()
+        if path.startswith(f"{study}/")
+    }
+
+
+@pytest.mark.parametrize("study", [folder.name for folder in STUDIES])
+def test_tables_follow_from_records(study):
     """`python -m tests.study.made_results` renews the sums of a report that has changed."""
-    if not drawn:  # it takes most of the time
-        request.getfixturevalue("undrawn")
+    found, known = sums(made(study)), listed(study)
+    assert set(found) == set(known)
+    for name, digest in found.items():
+        assert name.endswith(".png") or digest == known[name], name
+
+
+EVERY = [pytest.param(folder, marks=pytest.mark.slow) for folder in STUDIES[1:]]
+
+
+@pytest.mark.parametrize("folder", [STUDIES[0], *EVERY], ids=lambda folder: folder.name)
+def test_a_study_with_all_records_computes_nothing_and_draws_the_pictures(folder, tmp_path):
     shutil.copy(folder / FILE, tmp_path)
     study = open_study(folder.name)
     assert set(study.trials) == set(read_lines(folder)), "points without a record would be computed"
@@ -68,16 +94,7 @@ def test_tables_and_pictures_follow_from_records(folder, drawn, tmp_path, reques
     run_study(study, tmp_path, 1, "cpu", **shown)
     assert (tmp_path / FILE).read_bytes() == (folder / FILE).read_bytes()
     (tmp_path / FILE).unlink()
-    found = sums(tmp_path)
-    listed = {
-        path.partition("/")[2]: digest
-        for path, digest in read_sums().items()
-        if path.startswith(f"{folder.name}/")
-    }
-    assert set(found) == set(listed), "there is no runs/: none computed"
-    for name, digest in found.items():
-        if drawn or not name.endswith(".png"):
-            assert digest == listed[name], name
+    assert sums(tmp_path) == listed(folder.name), "there is no runs/: none computed"
 
 
 def test_each_table_has_one_place():
