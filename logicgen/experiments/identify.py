@@ -10,6 +10,7 @@ contains all grammars with the same probabilities of sentences, but not its weig
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -107,18 +108,21 @@ def identify(
         "unaligned": [distance(each, teacher)[0] for each in learned],
         "classes": [list(class_distance(each, teacher)) for each in found],
         "divergences": [divergence(teacher, each) for each in found],
-        "mean": {
-            **teacher.as_dict(),
-            "start": np.mean([each.start for each in found], axis=0).tolist(),
-            **{
-                name: [
-                    np.mean(layer, axis=0).tolist()
-                    for layer in zip(*(getattr(each, name) for each in found), strict=True)
-                ]
-                for name in ("tokens", "below")
-            },
-        },
+        "mean": _mean(found, teacher),
     }
+
+
+def _mean(grammars: Sequence[Grammar], teacher: Grammar) -> Json:
+    """Return the mean of the weights of grammars with the rules of the teacher."""
+    layers = {
+        name: [
+            np.mean(layer, axis=0).tolist()
+            for layer in zip(*(getattr(each, name) for each in grammars), strict=True)
+        ]
+        for name in ("tokens", "below")
+    }
+    start = np.mean([each.start for each in grammars], axis=0).tolist()
+    return {**teacher.as_dict(), "start": start, **layers}
 
 
 def weights_by_name(grammar: Grammar, teacher: Grammar) -> list[tuple[str, float]]:

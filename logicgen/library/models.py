@@ -237,10 +237,9 @@ def score_answers(
     out: folder for the scores. If not given, `SPLIT` in the folder of the model.
     search, random: settings of beam search, and of random draws.
     sample: draw the answers at random instead of by beam search.
-    verified: as in `evaluate`.
+    verified: as in `evaluate`. controls: whether the controls of the task answer, too.
     votes, shots: for a language model, numbers of drawn answers and of solved examples.
     reset_rows: a seed, to redraw the embeddings of symbols that never occur in training.
-    controls: whether the controls of the task answer the same problems.
     timeout, settings: seconds for each answer, and settings as in `predict_and_verify`.
     Raises LogicgenError if the model does not fit the data, or if the folder holds other files.
     """
@@ -251,14 +250,10 @@ def score_answers(
         from logicgen.measures.best_control import usual_controls
         from logicgen.measures.control_answers import scores_folder
         from logicgen.measures.evaluation import write_evaluation
-        from logicgen.measures.verified import VerifiedSearch
-        from logicgen.nn.decoding import BeamSearch
-        from logicgen.nn.samples import Sampling
     dataset = as_dataset(load_dataset(data) if isinstance(data, str | Path) else data)
-    sampling, workers = Sampling(**random or {}), settings.get("workers", 1)
-    settings |= {"decoding": sampling if sample else BeamSearch(**search), "seconds": timeout}
-    settings["verified"] = None if verified is None else VerifiedSearch(verified, sampling)
-    settings["controls"] = usual_controls(dataset.task) if controls else ()
+    workers = settings.get("workers", 1)
+    settings |= _decoding(search, random, sample, verified)
+    settings |= {"seconds": timeout, "controls": usual_controls(dataset.task) if controls else ()}
     model, about, scores = _answerer(run, dataset, split, device, votes, shots, reset_rows, say)
     predictions.check_fits(model, dataset, about, settings.get("ensemble", 1))
     folder = out or scores_folder(run, scores)
@@ -266,6 +261,21 @@ def score_answers(
     with bars("answers") as progress:
         table = predictions.predict_and_verify(model, dataset, about, progress=progress, **settings)
         return folder, write_evaluation(table, folder, workers=workers, progress=progress)
+
+
+def _decoding(
+    search: dict[str, Any], random: dict[str, Any] | None, sample: bool, verified: int | None
+) -> dict[str, Any]:
+    """Return the settings of decoding of `score_answers` as `predict_and_verify` takes them."""
+    from logicgen.measures.verified import VerifiedSearch
+    from logicgen.nn.decoding import BeamSearch
+    from logicgen.nn.samples import Sampling
+
+    sampling = Sampling(**random or {})
+    return {
+        "decoding": sampling if sample else BeamSearch(**search),
+        "verified": None if verified is None else VerifiedSearch(verified, sampling),
+    }
 
 
 def _answerer(

@@ -187,24 +187,22 @@ def predict_and_verify(
     from logicgen.nn.decoding import GREEDY
 
     decoding = decoding or GREEDY
-    how = {"grammar": grammar, "ensemble": ensemble, **_asked(model, verified)}
     numbers, table = chosen_rows(model, data, about, ensemble, limit)
+    examples = list(zip(numbers.tolist(), table.to_pylist(), strict=True))
     rows = [
         {"row": row, "embedding_seed": seed, **example}
-        for seed in range(embedding_seeds)
-        for row, example in zip(numbers.tolist(), table.to_pylist(), strict=True)
+        for seed, (row, example) in product(range(embedding_seeds), examples)
     ]
     predictor = Predictor(model, data, table, grammar, ensemble)
-    predicting = partial(progress, "predicting")
-    predictions = predictor.answers(np.arange(len(rows)), decoding, predicting)
+    predictions = predictor.answers(np.arange(len(rows)), decoding, partial(progress, "predicting"))
     for row, prediction in zip(rows, predictions, strict=True):
         row |= compared(data.task, prediction, row["answer"])
     with Verifier(data.task, data.recipe.verifier, workers, seconds) as verifier:
         _add_verdicts(rows, predictor, verifier, verified, progress)
         if controls:
             draws = None if verified is None else verified.draws
-            counted = partial(progress, "controls")
-            add_controls(rows, data, controls, draws, verifier.judge, counted)
+            add_controls(rows, data, controls, draws, verifier.judge, partial(progress, "controls"))
+    how = {"grammar": grammar, "ensemble": ensemble, **_asked(model, verified)}
     about = replace(about, decoding={**asdict(decoding), **how}, controls=tuple(controls))
     return described(rows, SCHEMA, about)
 

@@ -448,7 +448,9 @@ class EncoderDecoder(Model):
         order = sorted(range(len(problems)), key=lambda row: len(problems[row]))
         longest = max(map(len, problems), default=0) + 1
         prefixes = decoding.beams if isinstance(decoding, BeamSearch) else decoding.answers
-        together = min(self.most_together(symbols, longest), MOST_ROWS[self.device.type] // prefixes)
+        together = min(
+            self.most_together(symbols, longest), MOST_ROWS[self.device.type] // prefixes
+        )
         size = max(min(request.batch_size, together), 1)
         for start in range(0, len(order), size):
             rows = order[start : start + size]

@@ -308,7 +308,7 @@ class RewardTable(Table):
                 raise ValueError(f"{key}: is for {method!r}, not {self.method!r}: leave it out")
         if self.unsatisfiable is not None and not self.beyond:
             raise ValueError(
-                "unsatisfiable: without beyond, rounds have problems without an answer anyway: leave"
-                " it out"
+                "unsatisfiable: without beyond, rounds have problems without an answer anyway:"
+                " leave it out"
             )
         return self

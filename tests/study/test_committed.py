@@ -60,7 +60,7 @@ def shared_tables(tmp_path_factory, worker_id):
     folder = tmp_path_factory.getbasetemp()
     folder = (folder if worker_id == "master" else folder.parent) / "tables"
     folder.mkdir(exist_ok=True)
-    with mock.patch("tests.study.page_tables.scratch", lambda: folder):
+    with mock.patch("tests.study.page_tables.scratch", return_value=folder):
         yield
 
 
