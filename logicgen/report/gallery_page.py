@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from logicgen.report.rows import (
     problem_rows,
     task_facts,
 )
-from logicgen.tasks import load_task, task_names
+from logicgen.tasks import Task, load_task, task_names
 from logicgen.tasks.problems import Drawer, Example
 
 # The number of examples of each recipe. Their lengths are spread over the recipe's training region.
@@ -43,10 +44,14 @@ def write_gallery(path: Path, *, workers: int = 1, progress: Progress = lambda *
     """Write the gallery of shipped tasks and recipes; return its path."""
     read = {name: read_data_recipe(name) for name in recipes.names("datasets", ".toml")}
     with_problems = {n: r for n, r in read.items() if isinstance(r, DataRecipe)}
+    found: dict[str, list[Example]] = {}
+    for name, recipe in with_problems.items():
+        found[name] = _examples(recipe)
+        progress(len(found), len(with_problems))
     rows: Rows = {name: [] for name in ROWS}
-    for done, (name, recipe) in enumerate(with_problems.items(), 1):
-        _add_examples(rows, name, recipe, workers)
-        progress(done, len(with_problems))
+    for task in dict.fromkeys(recipe.task for recipe in with_problems.values()):
+        of_task = {n: each for n, each in found.items() if with_problems[n].task == task}
+        _add_examples(rows, load_task(task), of_task, workers)
     columns = [
         column("recipe", "recipe", "choice", facet=True, shown=True),
         column("task", "task", "choice", facet=True, shown=True),
@@ -86,25 +91,31 @@ def write_gallery(path: Path, *, workers: int = 1, progress: Progress = lambda *
     return path
 
 
-def _add_examples(rows: Rows, name: str, recipe: DataRecipe, workers: int) -> None:
-    """Append examples of a recipe to the columns `rows`, from the shortest to the longest."""
-    task, found = load_task(recipe.task), _examples(recipe)
-    if not found:
+def _add_examples(
+    rows: Rows, task: Task, found: Mapping[str, Sequence[Example]], workers: int
+) -> None:
+    """Append the examples of all recipes of a task to the columns `rows`.
+
+    found: the examples of each recipe, from the shortest to the longest.
+    """
+    named = [(name, number) for name, examples in found.items() for number in range(len(examples))]
+    examples = [each for some in found.values() for each in some]
+    if not examples:
         return
-    answers = [(each.problem, each.answer, "correct") for each in found]
+    answers = [(each.problem, each.answer, "correct") for each in examples]
     explained = explanations(task, answers, workers=workers)
     shown: Rows = {
-        "key": [f"{name}-{number}" for number in range(len(found))],
-        "recipe": [name] * len(found),
-        "task": [recipe.task] * len(found),
-        "symbols": [each.symbols for each in found],
-        "length": [each.length for each in found],
-        **problem_rows(task, [each.problem for each in found]),
+        "key": [f"{name}-{number}" for name, number in named],
+        "recipe": [name for name, _ in named],
+        "task": [task.name] * len(named),
+        "symbols": [each.symbols for each in examples],
+        "length": [each.length for each in examples],
+        **problem_rows(task, [each.problem for each in examples]),
         "answer": [text for text, _ in explained],
         "explained": [explanation for _, explanation in explained],
     }
     for column_name, empty in ROWS.items():
-        rows[column_name] += shown.get(column_name, [empty] * len(found))
+        rows[column_name] += shown.get(column_name, [empty] * len(named))
 
 
 def _examples(recipe: DataRecipe) -> list[Example]:

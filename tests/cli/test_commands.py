@@ -148,10 +148,10 @@ def test_shells_complete(words, found):
 @pytest.mark.parametrize(
     "environment",
     [
-        {"LC_ALL": "C"},
         {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
-        {"PYTHONIOENCODING": "ascii"},
-        {"PYTHONIOENCODING": "latin-1"},
+        pytest.param({"LC_ALL": "C"}, marks=pytest.mark.slow),
+        pytest.param({"PYTHONIOENCODING": "ascii"}, marks=pytest.mark.slow),
+        pytest.param({"PYTHONIOENCODING": "latin-1"}, marks=pytest.mark.slow),
     ],
     ids=lambda environment: " ".join(environment.values()),
 )
