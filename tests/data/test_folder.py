@@ -50,6 +50,7 @@ def test_a_run_that_stops_goes_on_to_the_same_bytes(made, tmp_path, stop_after):
     assert all(kept[path] == contents(made)[path] for path in shards)
 
 
+@pytest.mark.slow
 def test_kill_and_resume(tmp_path):
     """kill -9 of the whole command in the middle; the same command then gives the same bytes."""
     recipe = tmp_path / "mine.toml"

@@ -145,7 +145,12 @@ def test_ctrl_c_leaves_no_file_of_a_killed_worker(here, tmp_path):
     assert list((tmp_path / "d").rglob("*.arrow"))  # what is whole is kept
 
 
-@pytest.mark.parametrize("harm", ["none", "lost", "cut", "changed", "shard"])
+HARMS = ["lost", "cut", "changed", "shard"]
+
+
+@pytest.mark.parametrize(
+    "harm", ["none", *(pytest.param(each, marks=pytest.mark.slow) for each in HARMS)]
+)
 def test_stopped_after_each_step_it_goes_on_to_the_same_bytes(here, tmp_path, harm):
     """Also where a power cut has left work files in pieces, or somebody has deleted some."""
     here.setattr(unique, "EXAMPLES", 200)
