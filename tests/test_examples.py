@@ -50,6 +50,7 @@ def test_an_example_prints_what_it_says(script, tmp_path):
     assert done.stdout == promised(script)
 
 
+@pytest.mark.slow
 @pytest.mark.needs("torch", "matplotlib")
 def test_a_model_of_plain_pytorch_is_judged(tmp_path):
     script = next(path for path in SCRIPTS if path.stem == "bring_your_own_model")

@@ -248,6 +248,7 @@ def test_evaluate_refuses(demo, tmp_path):
     refused(run("evaluate", model, "--data", tmp_path / "data"), shard.name, "checksum")
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_training_says_how_to_go_on(demo, tmp_path):
     folder, _ = demo
     data = folder / "copying-20" / "data"

@@ -258,6 +258,7 @@ def test_classes_are_those_of_the_data_set(data):
         assert alpha_class_of(example["problem"]) == example["alpha_class"]
 
 
+@pytest.mark.slow
 def test_it_takes_figures_and_no_training(data, right, tmp_path):
     path = write(right, tmp_path / "m.jsonl")
     code = f"import logicgen\nprint(logicgen.evaluate({str(path)!r}, {str(data.folder)!r}))"

@@ -261,6 +261,7 @@ def test_a_result_that_contradicts_itself_is_refused(suite, vote, tmp_path, chan
         SuiteResult.read(file, suite)
 
 
+@pytest.mark.slow
 def test_only_models_need_pytorch(place, suite, vote, tmp_path):
     """Controls, solvers, replies, checks and leaderboards work without the extra `train`."""
     file = tmp_path / "replies.jsonl"

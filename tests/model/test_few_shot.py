@@ -232,6 +232,7 @@ def test_shots_of_the_training_are_the_default(logic):
     assert model.answerer(logic, "it", shots=0).shots == 0
 
 
+@pytest.mark.slow
 def test_a_language_model_of_logic_from_recipe_to_heat_map(tmp_path):
     """By the recipe that users try first, and by the recipe with shots."""
     data = opened(tmp_path / "logic", CONTENT).folder

@@ -313,6 +313,7 @@ def test_strings_of_two_automata(folder):
         assert (again / name).read_bytes() == (out / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_prompts_and_keys(folder):
     out = folder / "prompts"
     result = run("study", folder / "prompts.toml", "-o", out, "--workers", 2)

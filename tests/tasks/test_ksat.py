@@ -72,6 +72,7 @@ def test_keys_of_another_source_are_refused():
     assert isinstance(source(), KSATSource)
 
 
+@pytest.mark.slow
 def test_the_recipe_generates_verified_assignments(tmp_path):
     recipe = DataRecipe.read("propositional-ksat").resized(100)
     generate(recipe, tmp_path / "made", name="ksat")

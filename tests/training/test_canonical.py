@@ -109,6 +109,7 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return fit(recipe, made(copying(400, 5, 6, 0), None), out, device="cpu", quiet=True)
 
 
+@pytest.mark.slow
 def test_a_symbol_invariant_model_copies_symbols_it_has_never_seen(tmp_path: Path) -> None:
     loss = {"least_scale": 8.0}  # so few rows would settle far below
     recipe = recipe_with(

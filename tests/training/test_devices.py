@@ -121,6 +121,7 @@ def test_two_devices_have_the_losses_of_one(name, folder, looked_up, tmp_path):
         torch.testing.assert_close(value, weights[key], atol=0.05, rtol=0)
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_with_another_number(folder, tmp_path):
     recipe = encoder_decoder()
     for steps, devices in ((10, 2), (25, 1), (STEPS, 2)):
