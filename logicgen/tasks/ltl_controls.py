@@ -212,22 +212,30 @@ class Placer(TraceControl):
     name = "place"
     about = "literals placed in one pass, in 96 shapes and orders until all literals fit"
 
-    def candidates(self, formula: Formula) -> Iterator[Trace | NoAnswer]:
+    def candidates(self, formula: Formula) -> Iterator[Trace]:
         return fitting_first(
             (placed.fits, trace(placed.letters(), placed.loop)) for placed in placements(formula)
         )
 
 
-class Decider(Placer):
+class Decider(TraceControl):
     """The placements of `place`. If none of them fits, its first answer is that no trace exists."""
 
     name = "decide"
     about = "the answers of `place`; before them, that no trace exists, if no placement fits"
 
     def candidates(self, formula: Formula) -> Iterator[Trace | NoAnswer]:
-        if not any(placed.fits for placed in placements(formula)):
+        fits, misfits = False, []
+        for placed in placements(formula):
+            found = trace(placed.letters(), placed.loop)
+            if placed.fits:
+                fits = True
+                yield found
+            else:
+                misfits.append(found)
+        if not fits:
             yield NO_ANSWER
-        yield from super().candidates(formula)
+        yield from misfits
 
 
 class Propagator(TraceControl):
