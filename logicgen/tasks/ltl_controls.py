@@ -188,17 +188,23 @@ def placements(formula: Formula) -> Iterator[Placement]:
         yield Placement(graph, root, count, loop, last_first=last_first, delay=delay)
 
 
-def fitting_first(answers: Iterable[tuple[bool, Trace]]) -> Iterator[Trace]:
+def fitting_first(
+    answers: Iterable[tuple[bool, Trace]], if_none_fits: Sequence[NoAnswer] = ()
+) -> Iterator[Trace | NoAnswer]:
     """Yield the answers that fit, then the other answers.
 
     answers: pairs of a mark and an answer. The mark is True if the answer fits.
+    if_none_fits: answers to yield first if no answer fits.
     """
-    others = []
+    found_one, others = False, []
     for fits, answer in answers:
         if fits:
+            found_one = True
             yield answer
         else:
             others.append(answer)
+    if not found_one:
+        yield from if_none_fits
     yield from others
 
 
@@ -211,31 +217,21 @@ class Placer(TraceControl):
 
     name = "place"
     about = "literals placed in one pass, in 96 shapes and orders until all literals fit"
+    if_none_fits: ClassVar[Sequence[NoAnswer]] = ()
 
-    def candidates(self, formula: Formula) -> Iterator[Trace]:
-        return fitting_first(
+    def candidates(self, formula: Formula) -> Iterator[Trace | NoAnswer]:
+        answers = (
             (placed.fits, trace(placed.letters(), placed.loop)) for placed in placements(formula)
         )
+        return fitting_first(answers, self.if_none_fits)
 
 
-class Decider(TraceControl):
-    """The placements of `place`. If none of them fits, its first answer is that no trace exists."""
+class Decider(Placer):
+    """The answers of `place`. If no placement fits, its first answer is that no trace exists."""
 
     name = "decide"
     about = "the answers of `place`; before them, that no trace exists, if no placement fits"
-
-    def candidates(self, formula: Formula) -> Iterator[Trace | NoAnswer]:
-        fits, misfits = False, []
-        for placed in placements(formula):
-            found = trace(placed.letters(), placed.loop)
-            if placed.fits:
-                fits = True
-                yield found
-            else:
-                misfits.append(found)
-        if not fits:
-            yield NO_ANSWER
-        yield from misfits
+    if_none_fits = (NO_ANSWER,)
 
 
 class Propagator(TraceControl):
@@ -248,7 +244,7 @@ class Propagator(TraceControl):
     name = "propagate"
     about = "values by propagation on a lasso of six positions, choices never taken back"
 
-    def candidates(self, formula: Formula) -> Iterator[Trace]:
+    def candidates(self, formula: Formula) -> Iterator[Trace | NoAnswer]:
         graph = Graph()
         root = graph.add(formula)
         lassos = (LassoGates(graph, root, positions) for positions in UNROLLED)

@@ -37,7 +37,7 @@ Row = dict[str, str]
 
 @cache
 def scratch() -> Path:
-    """Return a folder for the tables of studies. Processes of a test run share one."""
+    """Return a folder for the tables of studies, which is removed when the process ends."""
     made = TemporaryDirectory()
     atexit.register(made.cleanup)
     return Path(made.name)
