@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -29,6 +28,9 @@ from logicgen.processes.helper import die_with_parent, private_streams, start_he
 from logicgen.processes.worker import packed, unpacked
 
 Helper = subprocess.Popen[bytes]
+
+# The address of this machine for its own processes.
+LOCAL = "127.0.0.1"
 
 # A process waits at most this long for other processes to read data, validate or save.
 PATIENCE = timedelta(minutes=30)
@@ -50,13 +52,13 @@ class Member:
 
     rank: the number of this process, and the number of processes.
     local: the number of this process's device on this machine.
-    meeting: the address at which the processes find each other: the `init_method` of
-        `torch.distributed.init_process_group`.
+    port: the port of this machine at which the first process waits for the others; 0 for torchrun,
+        which sets environment variables instead.
     """
 
     rank: Rank
     local: int = 0
-    meeting: str = ""
+    port: int = 0
 
     @property
     def first(self) -> bool:
@@ -76,13 +78,18 @@ class Member:
         numbered = self.several and device.type == "cuda"
         return torch.device("cuda", self.local) if numbered else device
 
-    def join(self, device: torch.device) -> None:
-        """Wait for all processes, and join their process group."""
+    def join(self, device: torch.device, server: distributed.TCPStore | None = None) -> None:
+        """Wait for all processes, and join their process group.
+
+        server: the server that listens at `port`, in the process that has started it.
+        """
         if device.type == "cuda":
             torch.cuda.set_device(self.device(device))
+        if self.port and server is None:
+            server = distributed.TCPStore(LOCAL, self.port, timeout=PATIENCE)
         distributed.init_process_group(
             "nccl" if device.type == "cuda" else "gloo",
-            init_method=self.meeting,
+            store=server,
             rank=self.rank.number,
             world_size=self.rank.devices,
             timeout=PATIENCE,
@@ -121,7 +128,7 @@ def launched() -> Member:
     if any(name not in os.environ for name in names):
         return ALONE
     number, devices, local = (int(os.environ[name]) for name in names)
-    return Member(Rank(number, devices), local, "env://") if devices > 1 else ALONE
+    return Member(Rank(number, devices), local) if devices > 1 else ALONE
 
 
 def check_devices(devices: int, device: torch.device) -> None:
@@ -152,10 +159,11 @@ def together(
     if devices == 1:
         yield ALONE
         return
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        meeting = f"tcp://127.0.0.1:{free.getsockname()[1]}"
-    member, *others = (Member(Rank(each, devices), each, meeting) for each in range(devices))
+    # It listens before the others look for it, at a port that the system chooses.
+    server = distributed.TCPStore(
+        LOCAL, 0, is_master=True, wait_for_workers=False, timeout=PATIENCE
+    )
+    member, *others = (Member(Rank(each, devices), each, server.port) for each in range(devices))
     helpers: list[Helper] = []
     left = threading.Event()
     threads = torch.get_num_threads()
@@ -165,7 +173,7 @@ def together(
         _wait_until_ready(helpers)
         threading.Thread(target=_watch, args=(helpers, left), daemon=True).start()
         try:
-            member.join(device)
+            member.join(device, server)
             yield member
         except (RuntimeError, LogicgenError) as error:
             raise _explained(error, helpers) from error
