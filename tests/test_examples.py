@@ -23,11 +23,14 @@ NEEDED = {
 }
 """The optional packages of the examples that need some."""
 
+SLOW = {"answer_with_a_model", "operators_in_context"}
+
 
 def _case(script):
     """Return a script as a case of a test, with its markers."""
     needed = NEEDED.get(script.stem, [])
     marks = [pytest.mark.trainer] if "reasoning_gym" in needed else []
+    marks += [pytest.mark.slow] if script.stem in SLOW else []
     return pytest.param(script, id=script.stem, marks=[pytest.mark.needs(*needed), *marks])
 
 

@@ -102,6 +102,7 @@ def test_an_extra_brings_what_it_is_said_to():
         assert any(line.startswith(named) for line in PROJECT["optional-dependencies"][extra])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "package"),
     [
@@ -118,6 +119,7 @@ def test_a_command_says_which_extra_is_missing(arguments, package, tmp_path):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_the_demo_shows_what_works_without_extras(tmp_path):
     code = "import importlib.util\nimportlib.util.find_spec = lambda name: None\n"
     done = run(["demo", "--quick"], tmp_path, before=code)

@@ -62,6 +62,7 @@ def test_every_function_is_documented_and_typed():
             assert inspect.signature(thing).return_annotation is not inspect.Signature.empty
 
 
+@pytest.mark.slow
 def test_a_language_model_is_loaded_like_any_other(tmp_path):
     recipe = tmp_path / "few.toml"
     text = recipes.find("datasets", ".toml", "automaton-5").read_text()

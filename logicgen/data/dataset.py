@@ -206,7 +206,7 @@ class Dataset(DataFolder[DataRecipe]):
 
     @classmethod
     def summary(cls, description: dict[str, Any], place: object) -> list[str]:
-        """Return lines with the number of examples, empty splits, and cells with too few examples.
+        """Return lines with the number of examples, and with splits and cells that have too few.
 
         A cell is the problems of one number of symbols and one range of lengths.
         """
@@ -217,6 +217,12 @@ class Dataset(DataFolder[DataRecipe]):
             f"  {split} is EMPTY: too few such problems exist"
             for split, examples in cls.sizes(description).items()
             if not examples
+        ]
+        lines += [
+            f"  {split}: fewer examples than cells ({held['cells']:,}), so the cells with the most"
+            " symbols or tokens have none: ask for more"
+            for split, held in description["splits"].items()
+            if split != "grid" and 0 < held["examples"] < held["cells"]
         ]
         if short:
             lines.append(

@@ -62,12 +62,14 @@ def test_a_slow_line_that_is_no_json_does_not_stop_the_others():
     assert [row["verdict"] in ("error", "unknown") for row in found[1::2]] == [True] * 2
 
 
+@pytest.mark.slow
 def test_many_long_lines_fit_the_memory_of_one():
     long = "a & " * (3 << 18) + "a"  # 3 MB
     found = list(solve_lines("copying", [long] * 40, None, 1, Limits(20, MEMORY // 2)))
     assert {row["status"] for row in found} == {"invalid"}
 
 
+@pytest.mark.slow
 def test_a_killed_worker_costs_the_line_that_was_under_way(tmp_path):
     count = 20_000
     (tmp_path / "lines.txt").write_text("".join(f"a & b | c{i % 9}\n" for i in range(count)))

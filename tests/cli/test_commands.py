@@ -102,6 +102,7 @@ def copy_package(folder):
     return command
 
 
+@pytest.mark.slow
 def test_the_version_has_the_commit_in_a_checkout(tmp_path):
     folder = tmp_path / "a copy"
     command, plain = copy_package(folder), f"logicgen, version {logicgen.__version__}"
@@ -472,6 +473,7 @@ def appeared(folder, pattern):
     return sum(len(fnmatch.filter(names, pattern)) for _, _, names in os.walk(folder))
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_generate_without_a_traceback(tmp_path):
     folder = tmp_path / "d"
     arguments = ["generate", "propositional-mini", "--size", 5_000, "-o", folder, "--workers", 2]

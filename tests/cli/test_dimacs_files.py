@@ -79,6 +79,7 @@ def test_reading_counts_as_solving(tmp_path):
     assert result.stdout == "c time limit of 0.05 s\ns UNKNOWN\n"
 
 
+@pytest.mark.slow
 def test_a_terminal_shows_the_file_that_is_solved(tmp_path):
     (tmp_path / "hard.cnf").write_text(pigeons(13))
     ours, theirs = pty.openpty()
@@ -228,6 +229,7 @@ def test_symbols_with_names_of_their_own(tmp_path):
     assert "v 1 2 0" in (tmp_path / "out" / "000000.sol").read_text()
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_clauses(tmp_path):
     rng = Random(0)
     clauses = [

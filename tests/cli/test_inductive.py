@@ -111,6 +111,7 @@ def identify(*changes, out=None):
     return run("study", "inductive-identify", *options, *(["-o", out] if out else []))
 
 
+@pytest.mark.slow
 def test_identify_says_how_far_students_are_from_their_teacher(tmp_path):
     few = ("students=5", "lesson.steps=300")
     result = identify(*few, out=tmp_path / "i")

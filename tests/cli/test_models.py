@@ -155,6 +155,7 @@ def test_covariance(demo, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_evaluate_decodes_as_it_is_told_and_says_how(demo, undrawn, tmp_path):
     folder, _ = demo
     data = folder / "propositional-mini" / "data"
@@ -263,6 +264,7 @@ def test_ctrl_c_while_training_says_how_to_go_on(demo, tmp_path):
     assert (out / "model.json").is_file()
 
 
+@pytest.mark.slow
 def test_a_model_that_is_trained_on_stays_usable(demo, tmp_path):
     folder, _ = demo
     data = folder / "copying-20" / "data"

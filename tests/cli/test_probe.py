@@ -112,6 +112,7 @@ def test_wrong_matrices_are_an_error_of_one_line(run, corpus, tmp_path, given):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_cipher_that_is_not_one_to_one_can_be_probed(run, tmp_path):
     """It has no key to be drawn, and places are right or wrong as in any cipher."""
     content = {"length": LENGTH, "train": TRAIN, "test": TEST, "text": TEXT, "one_to_one": False}

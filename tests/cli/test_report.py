@@ -77,6 +77,7 @@ def test_a_page_that_cannot_be_written_is_one_line(tmp_path):
     refused(run("report", folder, "-o", "/proc/nowhere/page.html"), "/proc/nowhere")
 
 
+@pytest.mark.slow
 def test_the_gallery_has_every_recipe(tmp_path):
     from logicgen import recipes
 

@@ -132,6 +132,7 @@ def test_an_error_that_should_not_happen_is_one_line(monkeypatch, capsys):
         sys.unraisablehook = hook
 
 
+@pytest.mark.slow
 def test_standard_output_by_its_name_keeps_what_is_there(tmp_path):
     (tmp_path / "p.cnf").write_text(CLAUSES)
     for target in ("/dev/stdout", "/dev/fd/1", "-"):

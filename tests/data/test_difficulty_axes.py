@@ -91,11 +91,13 @@ def test_no_problem_occurs_twice(traces):
     assert len(set(classes)) == len(classes) > 120
 
 
+@pytest.mark.slow
 def test_the_bytes_do_not_depend_on_workers(traces, tmp_path):
     make(tmp_path / "two", TRACES, workers=2)
     assert contents(tmp_path / "two") == contents(traces.folder)
 
 
+@pytest.mark.slow
 def test_stopped_after_some_steps_the_bytes_stay_the_same(monkeypatch, traces, tmp_path):
     left = []
     monkeypatch.setattr("logicgen.data.generate.open_pool", stopping_pool(left))
@@ -137,6 +139,7 @@ def test_cells_of_two_columns(tmp_path):
     assert pairs == {(0, 1): 6, (1, 1): 6, (1, 2): 6, (2, 1): 6, (2, 2): 6}
 
 
+@pytest.mark.slow
 def test_a_cell_without_problems_costs_one_search_for_each_shard(monkeypatch, tmp_path):
     monkeypatch.setattr("logicgen.data.generate.open_pool", InThisProcess)
     drawn, draw = Counter(), "logicgen.tasks.formula_task.FormulaSource.sample"

@@ -28,6 +28,7 @@ from tests.forked import solving
 from tests.reliability.command import Command
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop_after", [1, 3, 5])
 def test_a_run_that_stops_goes_on_to_the_same_bytes(made, tmp_path, stop_after):
     calls = 0
@@ -132,6 +133,7 @@ def test_a_place_that_cannot_be_written():
         make(Path("/proc/logicgen"))
 
 
+@pytest.mark.slow
 def test_a_shard_that_is_damaged_between_two_runs_is_found(made, tmp_path):
     """Whatever byte of the data pages changes, the resumed run refuses to certify it."""
     whole = next((made / "test").glob("*.parquet")).read_bytes()

@@ -13,6 +13,7 @@ import pytest
 import logicgen
 from logicgen.data import plan as planning
 from logicgen.data import unique
+from logicgen.data.dataset import Dataset
 from logicgen.data.generate import generate
 from logicgen.data.maker import FOLDER, WorkFiles
 from logicgen.data.opening import load_dataset
@@ -114,6 +115,7 @@ def test_what_is_made_is_what_the_definition_says(changes, here, tmp_path):
         assert rows == [example.row for example in examples]
 
 
+@pytest.mark.slow
 def test_it_does_not_depend_on_parts_buckets_and_records(here, tmp_path):
     make(tmp_path / "one", SCARCE)
     here.setattr(unique, "EXAMPLES", 50)
@@ -257,6 +259,14 @@ def test_a_region_without_answers_ends_and_says_so(tmp_path):
     description = load_dataset(tmp_path / "d").description
     assert description["splits"]["train"]["cells_short"] >= 2
     assert "hold fewer examples" in (tmp_path / "d" / "README.md").read_text()
+
+
+def test_fewer_examples_than_cells_are_pointed_out(tmp_path):
+    """The cells with the most symbols get none."""
+    description = make(tmp_path / "d", {"sizes": {"train": 3}, "grid": None})
+    (line,) = [line for line in Dataset.summary(description, "d") if "fewer examples than" in line]
+    assert line.startswith("  train: ")
+    assert "fewer examples than cells" in (tmp_path / "d" / "README.md").read_text()
 
 
 def test_a_recipe_that_asks_for_nothing_is_refused(tmp_path):

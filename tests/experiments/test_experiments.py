@@ -61,6 +61,7 @@ def test_any_function_is_computed_at_its_points_and_one_that_fails_is_one(tmp_pa
     assert list(read_records(plan.trials, tmp_path)) == ["b", "a", "d", "c"]
 
 
+@pytest.mark.slow
 def test_prompting_splits_evenly_where_the_sentences_do():
     lesson = next(iter(open_study("inductive-prompting").trials.values())).arguments["lesson"]
     found = ask(list(SETS["three"]), 2, 100, 0, lesson)["completions"]
@@ -90,6 +91,7 @@ def test_students_are_counted_by_what_they_have_found():
     assert identified(means[[0, 3]], None) == (2, 0, 0)
 
 
+@pytest.mark.slow
 def test_a_teacher_whose_weights_no_sentence_shows_is_found_up_to_its_class():
     # Its first units say anything: any mixture of them that keeps the sentences fits as well.
     teacher = random_grammar(2, 3, 4, np.random.default_rng(3), concentration=3.0).as_dict()

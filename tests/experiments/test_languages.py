@@ -21,6 +21,7 @@ SMALL = {
 FOUND = {"truth": 1.0, "ideal": 1.1, "bigram": 1.9, "trigram": 1.5, "4-gram": 1.6}
 
 
+@pytest.mark.slow
 def test_nothing_is_better_than_the_truth_and_no_counter_than_the_ideal():
     found = measure(**SMALL, draw=1)
     assert found == measure(**SMALL, draw=1)

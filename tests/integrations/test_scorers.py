@@ -27,6 +27,7 @@ def test_tasks_may_be_mixed():
     assert rewards([]) == []
 
 
+@pytest.mark.slow
 def test_a_scorer_is_made_once_for_a_task_and_its_settings(monkeypatch):
     monkeypatch.setattr(scorers, "_SCORERS", {})
     judged(TRACE, RIGHT, TRACE)

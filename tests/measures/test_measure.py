@@ -64,6 +64,7 @@ def test_everything_in_the_list_is_a_measure():
         find_measure("kyes", "here")
 
 
+@pytest.mark.slow
 def test_a_measure_of_one_file_is_seen_everywhere(letters, study, tmp_path):
     made = plan(read_study(str(study)))
     assert made.impossible == {}

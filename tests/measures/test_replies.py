@@ -284,6 +284,7 @@ def holes(pigeons, free):
     return " | ".join(f"({part})" for part in [*homeless, *crowded])
 
 
+@pytest.mark.slow
 def test_a_reply_that_is_hard_to_compare_takes_no_longer(data, right):
     """Check that comparing with an answer that is slow to compare ends at the limit.
 

@@ -106,6 +106,7 @@ def test_a_damaged_file_of_problems_is_refused(place, suite, tmp_path):
         open_suite(str(place[0]), tmp_path)
 
 
+@pytest.mark.slow
 def test_a_changed_part_gets_new_problems_in_the_same_folder(place, suite, tmp_path):
     """Without a fingerprint in the file, problems of an earlier version must not be used again."""
     file, folder = tmp_path / "mine.toml", tmp_path / "problems"
@@ -372,6 +373,7 @@ def test_the_committed_leaderboard_and_ratings_follow_from_the_committed_results
     assert listed_scores(suite)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["ltl-literature", "propositional-rare", "permutation"])
 def test_parts_of_the_shipped_suite_have_their_fingerprint(part, tmp_path):
     recipe = SuiteRecipe.read(SHIPPED)

@@ -124,6 +124,7 @@ def cost(model: TextNGram, texts: torch.Tensor) -> float:
     return -logs.gather(2, texts[:, 1:, None]).mean().item() / math.log(2)
 
 
+@pytest.mark.slow
 def test_smoothing_is_fitted_to_what_made_the_texts() -> None:
     """Counts and strength / V for each token are the exact posterior mean: nothing is better."""
     for strength in (0.5, 8.0):
@@ -136,6 +137,7 @@ def test_smoothing_is_fitted_to_what_made_the_texts() -> None:
         assert cost(model, fresh) == pytest.approx(cost(best, fresh), abs=0.001)
 
 
+@pytest.mark.slow
 def test_longer_contexts_are_not_trusted_where_they_say_nothing() -> None:
     model, texts = TextNGram(3, "fitted"), strings(400, 100, 2.0, 1)
     model.learn(iter(texts.split(64)), V)

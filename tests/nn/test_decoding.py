@@ -300,6 +300,7 @@ def by_problem(problem: list[int], prefix: list[int]) -> Sequence[float]:
     return list(weights)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("decoding", EVERY_METHOD, ids=str)
 def test_an_answer_does_not_depend_on_the_rest_of_the_batch(decoding: Decoding) -> None:
     _, problems = random_setting(7, batch=40)

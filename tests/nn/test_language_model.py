@@ -44,6 +44,7 @@ def test_renaming_tokens_and_their_rows_renames_what_is_predicted(network: str) 
     assert torch.equal(after[..., name], before)
 
 
+@pytest.mark.slow
 @torch.no_grad()
 def test_averaged_over_independent_draws_names_do_not_matter() -> None:
     made, ids, draws = model(), texts(1, 6), 500

@@ -169,6 +169,7 @@ def test_where_no_worker_ever_starts_it_is_an_error_each_time(results, tmp_path)
                 results(pool, range(6))
 
 
+@pytest.mark.slow
 def test_long_items_take_no_more_memory_than_one_of_them():
     long = "x" * (3 << 20)
     with Pool(work, memory=3 << 28) as pool:
@@ -204,6 +205,7 @@ print(made["splits"]["train"]["examples"])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["a file", "standard input", "-c"])
 def test_scripts_without_a_guard_are_not_run_again(tmp_path, how):
     folder = f"FOLDER = __import__('pathlib').Path({str(tmp_path / 'data')!r})\n"

@@ -19,6 +19,7 @@ def agreed(compared):
     assert len(compared.verdicts) > 1, compared.as_dict()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(bool(StormSolver.missing()), reason=f"no storm: {StormSolver.missing()}")
 @pytest.mark.parametrize("compare", [ltl_satisfiability, ltl_checks])
 def test_ltl(compare):

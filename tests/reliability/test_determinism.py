@@ -45,6 +45,7 @@ def made(tmp_path, number, hash_seed, workers, variables, folder):
     return contents(out)
 
 
+@pytest.mark.slow
 def test_the_same_bytes_in_all_surroundings(tmp_path):
     first, *others = (made(tmp_path, number, *each) for number, each in enumerate(SURROUNDINGS))
     assert len(first) > 4

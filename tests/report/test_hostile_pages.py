@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 
+import pytest
+
 from logicgen.measures.comparison import write_comparison_page
 from logicgen.measures.evaluation import read_predictions, write_evaluation_page
 from tests.report.pages import evaluated, held_by, keys
@@ -47,6 +49,7 @@ def test_nothing_from_data_becomes_part_of_the_page(tmp_path, visit):
     assert "'=HYPERLINK" in copied
 
 
+@pytest.mark.slow
 def test_no_page_holds_characters_that_command_a_screen(reports, tmp_path):
     for name in ("one\u202eeno", "two \udcff"):
         triples = [("a & b", "a=1", guess.encode("utf-8", "replace").decode()) for guess in HOSTILE]

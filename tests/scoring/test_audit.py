@@ -137,6 +137,7 @@ def test_a_verifier_without_fault_is_clean(task):
     assert "warning" not in found.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", TASKS)
 def test_our_own_scorer_in_strict_mode_pays_nothing_wrong(task):
     only = set(CLASSES) - {"negation"}  # its reader of notations has tests of its own

@@ -67,6 +67,7 @@ def test_none_is_paid(mode):
         assert found.reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["strict", "tolerant"])
 @pytest.mark.parametrize("task", PROBLEMS)
 def test_long_ones_are_not_paid(task, mode):

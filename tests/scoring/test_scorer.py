@@ -137,6 +137,7 @@ def judging_slowly(task, mode):
     return scorer_module._judging(task, mode)
 
 
+@pytest.mark.slow
 def test_sixteen_threads_and_a_thousand_coroutines_have_the_same_results():
     """While helpers are killed: what they had under way is judged by another one."""
     problems = [f"{'!' * (n % 2)}a" for n in range(1000)]

@@ -42,6 +42,7 @@ def test_hard_ones_are_decided(text, status):
         assert EMBEDDED.check(formula, solution.witness) is Verdict.CORRECT
 
 
+@pytest.mark.slow
 def test_what_takes_too_long_is_unknown_and_the_rest_goes_on():
     lines = ["a U b", f"{arbiter(12)} & FG!g0", "a & !a", counter(14)]
     found = [row["status"] for row in solve_lines("ltl", lines, None, 1, Limits(2.0, 1 << 30))]

@@ -74,6 +74,7 @@ def test_words_decide_where_storm_is_known_to_be_wrong():
     assert not storm_is_refuted_on(ltl().read("G(a | b)"), Trace.read("{a | b}"), "correct")
 
 
+@pytest.mark.slow
 def test_satisfiability_of_fresh_formulas():
     formulas = random_formulas(Random(SEED), COUNT)
     lines = [ltl().write(formula) for formula in formulas]
@@ -88,6 +89,7 @@ def test_satisfiability_of_fresh_formulas():
     assert wrong <= MOST_WRONG
 
 
+@pytest.mark.slow
 def test_checks_of_fresh_traces():
     rng = Random(SEED + 1)
     pairs = [(formula, trace_for(rng, formula)) for formula in random_formulas(rng, COUNT)]

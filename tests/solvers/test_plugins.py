@@ -206,6 +206,7 @@ def test_a_verdict_that_is_none_is_unknown(installed, name):
     assert logicgen.verify("propositional", "a", "a=1", solver=name) is Verdict.UNKNOWN
 
 
+@pytest.mark.slow
 def test_data_are_made_with_a_plugin_and_without_one_that_crashes(installed, tmp_path):
     recipe = tmp_path / "tiny.toml"
     text = """task = "propositional"

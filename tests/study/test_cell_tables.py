@@ -136,6 +136,7 @@ MANY = """
 """
 
 
+@pytest.mark.slow
 def test_of_many_points_the_best_and_what_goes_with_being_good(study_file, tmp_path):
     made = planned(study_file(MANY))
     records = {
@@ -155,6 +156,7 @@ def test_of_many_points_the_best_and_what_goes_with_being_good(study_file, tmp_p
     assert re.search(r"random_part: normal \| 8 \| [+-]0.00 ", report)
 
 
+@pytest.mark.slow
 def test_what_counts_at_trained_lengths_need_not_count_at_others(study_file, tmp_path):
     made = planned(study_file(MANY))
     records = {}
@@ -196,6 +198,7 @@ def test_nothing_to_show(study_file, tmp_path):
         planned(study_file()).write({}, tmp_path)
 
 
+@pytest.mark.slow
 def test_an_axis_with_the_name_of_a_result_has_a_column_of_its_own(study_file, tmp_path):
     axes = """
     [axes]

@@ -73,6 +73,7 @@ def listed(study):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("study", [folder.name for folder in STUDIES])
 def test_tables_follow_from_records(study):
     """`python -m tests.study.made_results` renews the sums of a report that has changed."""
@@ -119,6 +120,7 @@ def test_a_page_holds_no_table_of_figures_but_the_comparison_with_published_clai
         assert heads == (claims if page.name == "results.md" else set()), page.name
 
 
+@pytest.mark.slow
 def test_every_table_of_accuracies_has_a_control():
     """Controls are columns of the table, or the sentence below it names the best control."""
     for name in marked():

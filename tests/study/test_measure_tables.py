@@ -178,6 +178,7 @@ controls = ["nearest"]
 """
 
 
+@pytest.mark.slow
 def test_answers_after_solved_problems(folder):
     out = folder / "of shots"
     content = MODEL.replace("context = 20", "context = 60\nshots = 1")
@@ -346,6 +347,7 @@ def test_wrong_matrices_are_refused_before_training(folder, old, new, said):
     refused(run("study", folder / "wrong.toml", "-o", folder / "wrong"), said)
 
 
+@pytest.mark.slow
 def test_symbols_of_strings(folder):
     """Heads of two measures of one kind are told apart."""
     (folder / "symbols.toml").write_text(SYMBOLS.format(folder=folder), encoding="utf-8")

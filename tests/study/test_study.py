@@ -88,6 +88,7 @@ def test_what_is_large_is_not_for_a_repository(done):
     assert (run_of("normal-0", folder / "out") / "model.safetensors").is_file()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("undrawn")
 def test_nothing_is_run_twice_and_what_is_gone_is_made_again(done, tmp_path):
     folder, _ = done
@@ -134,6 +135,7 @@ method = [
 """
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("undrawn")
 def test_trials_that_fail_are_named_and_the_others_go_on(study_file, tmp_path):
     out = tmp_path / "out"
@@ -176,6 +178,7 @@ limit = 10
 """
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("undrawn")
 def test_a_point_that_learns_from_verdicts(study_file, tmp_path):
     out = tmp_path / "out"
@@ -233,6 +236,7 @@ def wait_for(ready):
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("undrawn")
 def test_a_process_that_dies_is_one_failed_trial(study_file, tmp_path):
     long = planned(study_file(ONE, tiny=LONG))

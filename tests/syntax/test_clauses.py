@@ -73,6 +73,7 @@ def test_other_formulas_are_refused(text):
         clauses_of(propositional().read_prefix(text), number)
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_clauses_are_no_depth():
     clauses = [[1, -2], [2]] * 50_000
     assert clauses_of(formula_of(clauses, name), number) == clauses

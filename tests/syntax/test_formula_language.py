@@ -114,6 +114,7 @@ def test_prefix_tokens_are_separated_by_blanks():
         ltl().read_prefix("X0")
 
 
+@pytest.mark.slow
 def test_depth_is_no_limit():
     depth = 30_000
     nested = ltl().read("X!" * depth + "a")

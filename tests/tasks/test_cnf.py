@@ -152,6 +152,7 @@ def test_cells_are_flat_and_say_what_they_lack(made):
     assert {symbols for symbols, _ in found} == {2, 3, 4, 5, 6}
 
 
+@pytest.mark.slow
 def test_workers_and_a_lost_shard_change_nothing(made, tmp_path):
     make(tmp_path / "d", workers=2)
     assert contents(tmp_path / "d") == contents(made)

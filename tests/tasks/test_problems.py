@@ -26,6 +26,7 @@ def first_occurrence(text):
     return symbols_of(text) == sorted(symbols_of(text))
 
 
+@pytest.mark.slow
 def test_names(tmp_path):
     for names in ("first-occurrence", "shuffled", "perturbed"):
         make(tmp_path / names, {"names": names, "grid": None})
@@ -51,6 +52,7 @@ LTL = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", ["random", "patterns"])
 def test_answers_are_written_without_counting_where_the_recipe_says_so(tmp_path, source):
     problem = LTL["problem"] if source == "random" else {"source": source}
@@ -69,6 +71,7 @@ def test_answers_are_written_without_counting_where_the_recipe_says_so(tmp_path,
     assert different
 
 
+@pytest.mark.slow
 def test_the_stored_assignment_is_the_one_that_the_recipe_says(tmp_path):
     task = load_task("propositional")
     answers = {}
@@ -125,6 +128,7 @@ PERMUTATION = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "names"),
     [(LOOKUP, "drawn"), (PERMUTATION, "shuffled"), (PERMUTATION, "drawn")],
@@ -220,6 +224,7 @@ def test_a_share_of_the_problems_is_unsatisfiable(tmp_path):
     assert 0.3 - 0.08 < share < 0.3 + 0.06
 
 
+@pytest.mark.slow
 def test_all_or_none_may_be_unsatisfiable(tmp_path):
     make(tmp_path / "none", LTL)
     make(tmp_path / "all", {**LTL, "unsatisfiable": 1.0})

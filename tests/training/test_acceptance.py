@@ -57,6 +57,7 @@ def interrupted_after(step, monkeypatch, *arguments, **settings):
             trained(*arguments, **settings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_a_training_that_is_stopped_in_a_round_goes_on_exactly(
     learnt, tmp_path, monkeypatch, method
@@ -296,6 +297,7 @@ def test_a_round_without_anything_to_learn_leaves_stored_examples(learnt, tmp_pa
     assert torch.isfinite(learner.loss(0, torch.Generator(), True)[0])
 
 
+@pytest.mark.slow
 def test_other_held_out_data_make_another_run(learnt, tmp_path):
     make(tmp_path / "other", seed=9)
     recipe, other = accepting(steps=3), load_dataset(tmp_path / "other")

@@ -75,6 +75,7 @@ def test_renaming_a_problem_renames_its_answer(
                 assert [i if i < 4 else 4 for i in got] == [i if i < 4 else 4 for i in expected]
 
 
+@pytest.mark.slow
 def test_without_canonical_names_it_is_not_so() -> None:
     model = new_model(embedding=LEARNED)
     answers = {
@@ -123,6 +124,7 @@ def test_a_symbol_invariant_model_copies_symbols_it_has_never_seen(tmp_path: Pat
     assert sum(a == p for a, p in zip(answers, problems, strict=True)) > 80
 
 
+@pytest.mark.slow
 def test_a_learned_model_becomes_a_symbol_invariant_one(learned: Path, tmp_path: Path) -> None:
     data = made(copying(400, 5, 6, 0), None)
     recipe = recipe_with(embedding=STREAMS, training={"steps": 1, "learning_rate": 1e-12})

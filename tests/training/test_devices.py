@@ -188,6 +188,7 @@ def test_what_cannot_be(folder, tmp_path, monkeypatch):
         several.check_devices(2, torch.device("cuda"))
 
 
+@pytest.mark.slow
 def test_a_process_that_ends_or_cannot_begin(folder, tmp_path, monkeypatch):
     started: list[subprocess.Popen[bytes]] = []
     start = several.start_helper

@@ -95,6 +95,7 @@ def interrupted_after(
         fit(recipe_with(), data, run, resume=True, quiet=True)
 
 
+@pytest.mark.slow
 def test_a_crash_goes_on_from_the_last_checkpoint(
     whole: Path, data: TrainingData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

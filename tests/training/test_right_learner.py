@@ -24,6 +24,7 @@ def learning(**changes):
     return recipe_with(training={**training, **changes.pop("training", {})}, **changes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("canonical", [False, True])
 def test_what_is_learnt_is_right_whatever_the_names(learnt, canonical, monkeypatch):
     recipe = learning(canonical=canonical)

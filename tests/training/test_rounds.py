@@ -92,6 +92,7 @@ def test_answers_are_drawn_in_float32_while_training_is_in_bfloat16(rounds, tmp_
     assert drawn == exact
 
 
+@pytest.mark.slow
 def test_problems_are_new_to_every_held_out_split_and_differ(rounds, learnt, tmp_path):
     make(tmp_path / "other", seed=5)
     other = load_dataset(tmp_path / "other")
@@ -131,6 +132,7 @@ def test_a_control_that_does_not_exist_is_refused(rounds):
         rounds(beyond=["greed"])
 
 
+@pytest.mark.slow
 def test_ranges_without_new_problems_are_refused_in_a_line(rounds):
     with pytest.raises(
         LogicgenError, match=r"held-out problems.*widen reward\.symbols or reward\.len"

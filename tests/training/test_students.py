@@ -13,6 +13,7 @@ from logicgen.training.students import Lesson, Sentences, teach
 TWO = Sentences.of(sentence_ids(SETS["two"]))
 
 
+@pytest.mark.slow
 def test_a_hundred_students_agree_to_less_than_a_percent_per_weight():
     """The published claim (section 4.3): here after alignment, and without a nudge."""
     lesson = Lesson(steps=1_000, starts=10)
@@ -97,6 +98,7 @@ def test_sentences_are_counted():
     assert found.shares == pytest.approx([1 / 3, 2 / 3])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options", [{"embedding": "dense", "dimension": 3}, {"perceptron": 4}, {"nudge": 2.0}]
 )
