@@ -10,8 +10,10 @@ A plugin is an entry point of an installed package, in one of the groups `logicg
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from types import ModuleType
@@ -119,6 +121,12 @@ def plugins(group: str) -> dict[str, EntryPoint]:
     If a plugin of another package has the same name as a plugin of logicgen, the other package's
     plugin is left out.
     """
+    return _plugins(group, tuple(sys.path))
+
+
+@cache
+def _plugins(group: str, path: tuple[str, ...]) -> dict[str, EntryPoint]:
+    """Return the plugins that the packages on `path` (sys.path) register for a group."""
     points = sorted(entry_points(group=group), key=lambda point: (is_own(point), point.name))
     found = {
         point.name: point for point in points

@@ -285,13 +285,12 @@ def test_a_trial_that_starts_from_kept_weights(study_file):
 STUDIES = recipes.names("studies", ".toml")
 
 
-OF_TRAININGS = [name for name in STUDIES if not open_study(name).whole]
-
-
-@pytest.mark.parametrize("name", OF_TRAININGS)
+@pytest.mark.parametrize("name", STUDIES)
 def test_shipped_studies_can_be_trained(name):
-    made = planned(name)
+    made = open_study(name)
     assert not made.impossible
+    if made.whole:
+        return  # an experiment, which trains in its own way
     assert read_study(name).description
     trials = [trial.training for trial in made.trials.values()]
     for trial in trials:
