@@ -62,14 +62,17 @@ def run(system: str, out: Path | None, mode: Any, **options: Any) -> None:
     Prints the percentage of right answers in each part, and the best control. The column "verified"
     counts a problem as right if one of up to N answers is right. Consistency is the share of
     problems whose three forms are all answered right or all wrong. Writes all answers as JSON, and
-    a page.
+    a page. After an interruption the same command continues.
     """
     if out is not None and not out.name.endswith((".json", ".json.gz")):
         raise LogicgenError(f"{out}: give a name that ends in .json or .json.gz")
     common = {name: options.pop(name) for name in ("suite", "problems")}
     suite = _open(**common, workers=options["workers"])
     options |= {"mode": mode or "strict", "bars": stage_bars}
-    lines, path = library.run_suite(suite, system, out, **options)
+    try:
+        lines, path = library.run_suite(suite, system, out, **options)
+    except KeyboardInterrupt as stopped:
+        raise type(stopped)("stopped: run the same command to continue") from None
     for line in lines:
         put(line)
     say(f"all answers: {path}, and as a page beside it")

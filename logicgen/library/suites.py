@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
+from importlib.metadata import version
 from os.path import isfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from logicgen.tasks.controls import PREFIX
 if TYPE_CHECKING:
     from logicgen.data.suite import Suite
     from logicgen.measures.answering import Respondent
+    from logicgen.measures.outcome_log import OutcomeLog
     from logicgen.measures.suite_results import Opened
     from logicgen.scoring import Judgement
     from logicgen.scoring.completions import Mode
@@ -82,6 +84,8 @@ def run_suite(
         `runs/suites/SUITE/results/SYSTEM.json`.
     draws: the most answers to try for each problem. Replies are one answer each.
 
+    After an interruption, the same call continues, except for replies.
+
     Raises LogicgenError if the system is unknown or answers no part.
     """
     for part in parts:
@@ -97,15 +101,31 @@ def run_suite(
     with bars("problems") as progress:
         if replies:
             result = _judged(suite, Path(system), name, mode, workers, progress)
+            result.write(path)
         else:
-            opened = _opened(system, workers)
-            settings: dict[str, Any] = {"parts": parts, "progress": progress}
+            opened, log = _opened(system, workers), _log(suite, system, draws, path)
+            settings: dict[str, Any] = {"parts": parts, "progress": progress, "log": log}
             result = suite_results.run_suite(suite, name, opened, draws, **settings)
-    result.write(path)
+            result.write(path)
+            log.remove()
     listed = suite_results.listed_scores(suite)
     page = path.with_name(path.name.removesuffix(".gz").removesuffix(".json") + ".html")
     suite_page.write_result_page(page, suite, result, listed)
     return leaderboard.score_lines(suite, result, listed), path
+
+
+def _log(suite: Suite, system: str, draws: int, path: Path) -> OutcomeLog:
+    """Return the log of a run whose result will be `path`, with the outcomes found so far."""
+    from logicgen.measures.leaderboard import SOLVER
+    from logicgen.measures.outcome_log import OutcomeLog
+
+    identity: dict[str, Any] = {"version": version("logicgen"), "suite": suite.fingerprint}
+    identity |= {"system": system, "draws": draws}
+    if not system.startswith((PREFIX, SOLVER)):
+        from logicgen.model.checkpoint import weights_digest
+
+        identity["weights"] = weights_digest(Path(system))
+    return OutcomeLog(path.with_name(f"{path.name}.unfinished"), identity)
 
 
 def _judged(suite: Suite, path: Path, name: str, mode: Mode, workers: int, progress: Any) -> Any:

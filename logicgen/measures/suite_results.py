@@ -8,9 +8,8 @@ answer each.
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,6 +21,7 @@ from logicgen.data.suite import FORMS, Suite, ratings_of
 from logicgen.errors import LogicgenError, nearest, shown
 from logicgen.files import json_object, read_bytes, write_atomically
 from logicgen.measures.answering import CHUNK, Respondent
+from logicgen.measures.outcome_log import OutcomeLog
 from logicgen.measures.verified import Outcome
 from logicgen.recipes import Table, validate
 from logicgen.scoring import Judgement
@@ -155,14 +155,17 @@ def run_suite(
     *,
     parts: Sequence[str] = (),
     progress: Progress = lambda *_: None,
+    log: OutcomeLog | None = None,
 ) -> SuiteResult:
     """Return the answers of a system to the parts of a suite whose task it answers.
 
     parts: the names of the parts; empty: all.
+    log: outcomes of an interrupted run, which are not computed again; new ones are added.
 
     Raises LogicgenError if the system answers no part.
     """
     found: dict[str, PartAnswers] = {}
+    log = log or OutcomeLog()
     for name in parts or suite.rows:
         task = suite.task(name)
         forms: list[PartAnswers] = []
@@ -171,9 +174,13 @@ def run_suite(
             if respondent is None:
                 break
             label = f"{name}: {'rewrites' if form else 'problems'}"
+            problems, done = suite.forms(name, form), log.found((name, form))
             with respondent:
-                outcomes = _outcomes(respondent, suite.forms(name, form), partial(progress, label))
-            forms.append(PartAnswers.of(outcomes))
+                for outcomes in _outcomes(respondent, problems[len(done) :]):
+                    log.add((name, form), outcomes)
+                    done += outcomes
+                    progress(label, len(done), len(problems))
+            forms.append(PartAnswers.of(done))
         if forms:
             found[name] = forms[0].model_copy(update={"rewrites": forms[1:]})
     if not found:
@@ -195,11 +202,8 @@ def result_of(
     )
 
 
-def _outcomes(
-    respondent: Respondent, problems: list[str], progress: Callable[[int, int], None]
-) -> list[Outcome]:
-    """Return the outcome of each problem. A problem that the system cannot read is `invalid`."""
-    found: list[Outcome] = []
+def _outcomes(respondent: Respondent, problems: list[str]) -> Iterator[list[Outcome]]:
+    """Yield the outcomes of the next problems. If the system cannot read one, it is `invalid`."""
     for first in range(0, len(problems), CHUNK):
         chunk = problems[first : first + CHUNK]
         outcomes = [REFUSED] * len(chunk)
@@ -212,9 +216,7 @@ def _outcomes(
         answers = respondent.answers(list(questions.values()))
         for place, outcome in zip(questions, answers, strict=True):
             outcomes[place] = outcome
-        found += outcomes
-        progress(len(found), len(problems))
-    return found
+        yield outcomes
 
 
 def check_verdicts(

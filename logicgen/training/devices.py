@@ -32,6 +32,9 @@ Helper = subprocess.Popen[bytes]
 # The address of this machine for its own processes.
 LOCAL = "127.0.0.1"
 
+# Processes meet at a server of this kind. PyTorch documents it, but does not declare it.
+_store: Any = distributed.TCPStore  # type: ignore[attr-defined]
+
 # A process waits at most this long for other processes to read data, validate or save.
 PATIENCE = timedelta(minutes=30)
 
@@ -78,7 +81,7 @@ class Member:
         numbered = self.several and device.type == "cuda"
         return torch.device("cuda", self.local) if numbered else device
 
-    def join(self, device: torch.device, server: distributed.TCPStore | None = None) -> None:
+    def join(self, device: torch.device, server: Any = None) -> None:
         """Wait for all processes, and join their process group.
 
         server: the server that listens at `port`, in the process that has started it.
@@ -86,7 +89,7 @@ class Member:
         if device.type == "cuda":
             torch.cuda.set_device(self.device(device))
         if self.port and server is None:
-            server = distributed.TCPStore(LOCAL, self.port, timeout=PATIENCE)
+            server = _store(LOCAL, self.port, timeout=PATIENCE)
         distributed.init_process_group(
             "nccl" if device.type == "cuda" else "gloo",
             store=server,
@@ -160,9 +163,7 @@ def together(
         yield ALONE
         return
     # It listens before the others look for it, at a port that the system chooses.
-    server = distributed.TCPStore(
-        LOCAL, 0, is_master=True, wait_for_workers=False, timeout=PATIENCE
-    )
+    server = _store(LOCAL, 0, is_master=True, wait_for_workers=False, timeout=PATIENCE)
     member, *others = (Member(Rank(each, devices), each, server.port) for each in range(devices))
     helpers: list[Helper] = []
     left = threading.Event()

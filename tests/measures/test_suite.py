@@ -13,7 +13,8 @@ from logicgen import library, recipes
 from logicgen.data.prompts import write_lines
 from logicgen.data.suite import Suite, SuiteRecipe, open_suite
 from logicgen.errors import LogicgenError
-from logicgen.measures import answering
+from logicgen.measures import answering, suite_results
+from logicgen.measures.answering import ControlRespondent
 from logicgen.measures.leaderboard import best_control, leaderboard
 from logicgen.measures.suite_results import (
     PartAnswers,
@@ -142,6 +143,40 @@ def test_the_scores_of_a_control_are_those_of_its_answers(suite, vote):
     shown = f"{100 * score.plain:.1f}"
     assert shown in vote[1][1].split()
     assert vote[0].with_suffix(".html").stat().st_size > 10_000
+
+
+def test_an_interrupted_run_goes_on(suite, vote, tmp_path, monkeypatch):
+    """Even if its last line was cut off. A run with other draws begins again."""
+    monkeypatch.setattr(suite_results, "CHUNK", 8)
+    out, unfinished = tmp_path / "vote.json", tmp_path / "vote.json.unfinished"
+    asked = []
+
+    def stop_after(chunks):
+        def answers(self, questions):
+            if len(asked) == chunks:
+                raise KeyboardInterrupt
+            asked.append(len(questions))
+            return usual(self, questions)
+
+        usual = ControlRespondent.answers
+        return answers
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ControlRespondent, "answers", stop_after(6))  # 30 problems: 4 chunks a form
+        with pytest.raises(KeyboardInterrupt):
+            library.run_suite(suite, "control:vote", out, draws=4)
+    assert (out.exists(), asked) == (False, [8, 8, 8, 6, 8, 8])
+    unfinished.write_text(unfinished.read_text()[:-5])
+    with monkeypatch.context() as patch:
+        patch.setattr(ControlRespondent, "answers", stop_after(100))
+        library.run_suite(suite, "control:vote", out, draws=4)
+        assert asked[6:] == [8, 8, 6, 8, 8, 8, 6]
+        assert out.read_bytes() == vote[0].read_bytes()
+        assert not unfinished.exists()
+        del asked[:]
+        unfinished.write_text('{"draws": 5}\nnot an outcome\n')
+        library.run_suite(suite, "control:vote", out, draws=4)
+    assert len(asked) == 12
 
 
 def test_check_finds_every_changed_verdict(suite, vote, tmp_path):

@@ -1,0 +1,55 @@
+"""A file with the outcomes of a run so far, so that an interrupted run continues."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from logicgen.files import write_text
+from logicgen.measures.verified import Outcome
+
+Part = tuple[str, int]
+
+
+class OutcomeLog:
+    """The outcomes of a run, by part: a name and a number.
+
+    The first line of the file identifies the run. Each further line has the outcomes of some
+    problems of a part. A file of another run, or a line that an interruption cut off, is ignored.
+
+    path: the file, which exists from the first outcomes on; None: keep them in memory only.
+    identity: what must be the same when the run continues.
+    """
+
+    def __init__(self, path: Path | None = None, identity: Mapping[str, Any] | None = None) -> None:
+        self._path, self._begun = path, False
+        self._found: dict[Part, list[Outcome]] = {}
+        head = json.dumps(identity) + "\n"
+        lines = path.read_text().splitlines(keepends=True) if path and path.is_file() else []
+        whole = [line for line in lines[1:] if line.endswith("\n")] if lines[:1] == [head] else []
+        self._text = "".join([head, *whole])
+        for line in whole:
+            name, number, outcomes = json.loads(line)
+            self._found.setdefault((name, number), []).extend(Outcome(*each) for each in outcomes)
+
+    def found(self, part: Part) -> list[Outcome]:
+        """Return the outcomes of the first problems of a part."""
+        return list(self._found.get(part, ()))
+
+    def add(self, part: Part, outcomes: Sequence[Outcome]) -> None:
+        """Add the outcomes of the next problems of a part."""
+        self._found.setdefault(part, []).extend(outcomes)
+        if self._path is None:
+            return
+        if not self._begun:
+            write_text(self._path, self._text)  # without a line that was cut off
+            self._begun = True
+        with self._path.open("a") as file:
+            file.write(json.dumps([*part, outcomes]) + "\n")
+
+    def remove(self) -> None:
+        """Delete the file: the run is complete."""
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
