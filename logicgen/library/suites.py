@@ -115,7 +115,7 @@ def run_suite(
 
 
 def _log(suite: Suite, system: str, draws: int, path: Path) -> OutcomeLog:
-    """Return the log of a run whose result will be `path`, with the outcomes found so far."""
+    """Return the log of a run whose result will be `path`: the outcomes of an interrupted run."""
     from logicgen.measures.leaderboard import SOLVER
     from logicgen.measures.outcome_log import OutcomeLog
 
