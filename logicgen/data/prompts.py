@@ -24,7 +24,8 @@ from logicgen.scoring.prompts import VERSION, Notation, answer_text, prompt_of, 
 from logicgen.solvers import Status
 from logicgen.syntax.answers import NO_ANSWER
 from logicgen.tasks import Task
-from logicgen.tasks.problems import ProblemSamples, alpha_class_of
+from logicgen.tasks.problem_samples import ProblemSamples
+from logicgen.tasks.problems import alpha_class_of
 
 Row = dict[str, Any]
 

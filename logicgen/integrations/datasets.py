@@ -16,7 +16,7 @@ from logicgen.errors import LogicgenError, nearest
 from logicgen.integrations.versions import importing
 from logicgen.scoring.prompts import Notation
 from logicgen.tasks import load_task
-from logicgen.tasks.problems import ProblemSamples
+from logicgen.tasks.problem_samples import ProblemSamples
 
 
 def stream(

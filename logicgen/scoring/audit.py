@@ -29,7 +29,7 @@ from logicgen.scoring.attacks import (
 from logicgen.scoring.completions import Mode
 from logicgen.scoring.scorer import judge
 from logicgen.tasks import load_task
-from logicgen.tasks.problems import ProblemSamples
+from logicgen.tasks.problem_samples import ProblemSamples
 from logicgen.tasks.task import Task
 
 

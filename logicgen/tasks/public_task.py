@@ -11,7 +11,7 @@ from logicgen.syntax import rewriting
 from logicgen.syntax.answers import Trace
 from logicgen.syntax.formula import Formula
 from logicgen.tasks import judge, load_task
-from logicgen.tasks.problems import ProblemSamples, Range
+from logicgen.tasks.problem_samples import ProblemSamples, Range
 
 Notation = Literal["infix", "prefix", "unicode", "latex"]
 

@@ -9,7 +9,7 @@ from itertools import count
 from logicgen.errors import LogicgenError
 from logicgen.processes.pool import MEMORY, Pool
 from logicgen.processes.worker import Failure
-from logicgen.tasks.problems import ProblemSamples
+from logicgen.tasks.problem_samples import ProblemSamples
 
 BLOCK = 64
 """Number of problems that a worker draws at once."""

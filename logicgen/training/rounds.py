@@ -39,7 +39,8 @@ from logicgen.processes.pool import MEMORY, Pool
 from logicgen.solvers import Verdict
 from logicgen.tasks import load_task
 from logicgen.tasks.judge import Finding, Item, Wants, finding_of, judge
-from logicgen.tasks.problems import EFFORT, ProblemSamples, alpha_class_of, fingerprint
+from logicgen.tasks.problem_samples import EFFORT, ProblemSamples
+from logicgen.tasks.problems import alpha_class_of, fingerprint
 from logicgen.tasks.task import symbols_of
 from logicgen.training.curriculum import Curriculum, Kind, kind_of
 from logicgen.training.fresh_problems import FreshProblems

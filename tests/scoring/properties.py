@@ -12,7 +12,7 @@ from typing import Any
 
 from logicgen.scoring.scorer import answer_of, judge
 from logicgen.tasks import load_task
-from logicgen.tasks.problems import ProblemSamples
+from logicgen.tasks.problem_samples import ProblemSamples
 from tests.scoring.derivations import TRAPS, Derivations, changed
 from tests.scoring.independent_reader import read
 

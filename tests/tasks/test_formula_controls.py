@@ -15,7 +15,7 @@ from logicgen.tasks.formula_controls import flipped, holds, polarities
 from logicgen.tasks.ltl_controls import depth, erased, placements, trace
 from logicgen.tasks.parities import LinearSystem
 from logicgen.tasks.placement import Placement
-from logicgen.tasks.problems import ProblemSamples
+from logicgen.tasks.problem_samples import ProblemSamples
 from logicgen.tasks.propagation import LassoGates
 from logicgen.tasks.propositional_controls import greedy
 from logicgen.tasks.task import rename, symbols_of

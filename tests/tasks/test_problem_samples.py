@@ -10,7 +10,7 @@ import pytest
 from logicgen.errors import LogicgenError
 from logicgen.tasks import TASKS, load_task, problems
 from logicgen.tasks.controls import load_control
-from logicgen.tasks.problems import ProblemSamples
+from logicgen.tasks.problem_samples import ProblemSamples
 from logicgen.tasks.task import Cell, symbols_of
 
 RANGES = {
