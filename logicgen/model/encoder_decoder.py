@@ -29,7 +29,8 @@ from logicgen.model.model import (
     load_start,
     read_answers,
 )
-from logicgen.model.recipe import EncoderDecoderTable, ModelRecipe
+from logicgen.model.network_tables import EncoderDecoderTable
+from logicgen.model.recipe import ModelRecipe
 from logicgen.model.recipe_tables import RandomRowsTable
 from logicgen.model.sequences import ProblemData, TrainingRegion, problem_data
 from logicgen.nn.canonical import first_occurrence, rename

@@ -20,7 +20,8 @@ from torch import Tensor, nn
 
 from logicgen.errors import LogicgenError
 from logicgen.model.language_model import LanguageModel
-from logicgen.model.recipe import InductiveTable, ModelRecipe
+from logicgen.model.network_tables import InductiveTable
+from logicgen.model.recipe import ModelRecipe
 from logicgen.model.sequences import SequenceData, TokenBatch
 from logicgen.nn.generation import Reader, reading_again
 from logicgen.nn.inductive_transformer import InductiveTransformer, LogWeights

@@ -19,8 +19,9 @@ from logicgen.errors import LogicgenError
 from logicgen.model.batches import Rank
 from logicgen.model.few_shot import FewShotModel
 from logicgen.model.model import Loss, Model, check_same_keys, load_start
+from logicgen.model.network_tables import LanguageModelTable, TransformerTable
 from logicgen.model.prompted import PromptedModel
-from logicgen.model.recipe import LanguageModelTable, ModelRecipe, TransformerTable
+from logicgen.model.recipe import ModelRecipe
 from logicgen.model.sequences import SequenceData, TokenBatch, TrainingRegion, sequence_data
 from logicgen.nn.generation import Reader
 from logicgen.nn.language_model import CausalLM, CausalTransformer, Elman, NeuralNGram

@@ -10,7 +10,8 @@ from torch import Tensor
 
 from logicgen.errors import LogicgenError
 from logicgen.model.encoder_decoder import MOST_SCORES, EncoderDecoder
-from logicgen.model.recipe import ModelRecipe, SymbolInvariantTable
+from logicgen.model.network_tables import SymbolInvariantTable
+from logicgen.model.recipe import ModelRecipe
 from logicgen.model.sequences import ProblemData
 from logicgen.nn.symbol_invariant import (
     StreamDecoderLayer,

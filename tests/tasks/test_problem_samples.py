@@ -8,7 +8,7 @@ from itertools import islice
 import pytest
 
 from logicgen.errors import LogicgenError
-from logicgen.tasks import TASKS, load_task, problems
+from logicgen.tasks import TASKS, load_task, problem_samples
 from logicgen.tasks.controls import load_control
 from logicgen.tasks.problem_samples import ProblemSamples
 from logicgen.tasks.task import Cell, symbols_of
@@ -71,7 +71,7 @@ def test_problems_without_an_answer():
 
 
 def test_what_could_not_be_solved_is_not_given(monkeypatch):
-    monkeypatch.setattr(problems, "EFFORT", 1)
+    monkeypatch.setattr(problem_samples, "EFFORT", 1)
     task = load_task("ltl")
     for problem in islice(samples("ltl", satisfiable=None, symbols=5, length=30), 10):
         assert task.limited(1, None).solve(problem).status in ("sat", "unsat")
