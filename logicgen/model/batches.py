@@ -13,12 +13,14 @@ its share of the sequences. So the number of devices changes a training only by 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple, Self
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
 
 from logicgen.data.dataset import EncodedSplit, Ragged
 from logicgen.tokens import Vocabulary
@@ -100,6 +102,48 @@ class Batch(NamedTuple):
             places=(inputs != pad).flatten().nonzero()[:, 0],
             share=share,
         )
+
+    def read_in_pieces(
+        self,
+        network: nn.Module,
+        matrix: Tensor,
+        pad: int,
+        most: Callable[[int], int],
+    ) -> Tensor:
+        """Return a network's logits (B, T, V) for a batch that is too large for the memory.
+
+        The network reads parts of the batch, and reads each part again in the backward pass.
+
+        matrix: token rows for the whole batch (V, width), or for each problem (B, V, width).
+        pad: id of `<pad>`.
+        most: a function that returns the most problems of a part, given its longest sequence.
+        """
+        order, parts = [], []
+        for rows, piece in self._pieces(pad, most):
+            own = matrix[rows] if matrix.dim() == 3 else matrix
+            whole = own, piece.problems, piece.inputs, piece.places
+            logits = checkpoint(network, *whole, use_reentrant=False)
+            missing = self.inputs.shape[1] - piece.inputs.shape[1]
+            parts.append(functional.pad(logits, (0, 0, 0, missing)))
+            order.append(rows)
+        return torch.cat(parts)[torch.cat(order).argsort()]
+
+    def _pieces(self, pad: int, most: Callable[[int], int]) -> Iterator[tuple[Tensor, Self]]:
+        """Yield parts of the batch, longest sequences first, each with the numbers of its rows."""
+        read, written = ((ids != pad).sum(1) for ids in (self.problems, self.targets))
+        longest = torch.maximum(read, written)
+        order = longest.argsort(descending=True, stable=True)
+        start = 0
+        while start < len(order):
+            rows = order[start : start + most(int(longest[order[start]]))]
+            problems = self.problems[rows, : int(read[rows].max())]
+            inputs, targets = (
+                ids[rows, : int(written[rows].max())] for ids in (self.inputs, self.targets)
+            )
+            places = (inputs != pad).flatten().nonzero()[:, 0]
+            piece = self._replace(problems=problems, inputs=inputs, targets=targets, places=places)
+            yield rows, piece
+            start += len(rows)
 
 
 def make_batch(split: EncodedSplit, rows: np.ndarray, step: int = 0) -> Batch:

@@ -25,14 +25,13 @@ from logicgen.model.model import (
     Loss,
     Model,
     Request,
-    check_same_keys,
-    load_start,
     read_answers,
 )
 from logicgen.model.network_tables import EncoderDecoderTable
 from logicgen.model.recipe import ModelRecipe
 from logicgen.model.recipe_tables import RandomRowsTable
 from logicgen.model.sequences import ProblemData, TrainingRegion, problem_data
+from logicgen.model.start import check_same_keys, deeper, load_start
 from logicgen.nn.canonical import first_occurrence, rename
 from logicgen.nn.decoding import BeamSearch, decode
 from logicgen.nn.embedding import (
@@ -58,6 +57,10 @@ EMBEDDINGS: dict[str, Callable[..., Embedding]] = {
 
 # Most attention scores of a batch for each head. With four heads this is a gigabyte.
 MOST_SCORES = 2**26
+# Bytes that training keeps for each feature of a token in a layer, measured.
+KEPT = 180
+# Bytes that training keeps on a CPU; larger batches are trained in pieces. A GPU uses all it has.
+MOST_KEPT = 2**31
 # Most unfinished answers that are continued together, by device. Each answer needs memory for its
 # keys and values.
 MOST_ROWS = {"cpu": 1024, "cuda": 8192}
@@ -279,7 +282,19 @@ class EncoderDecoder(Model):
         matrix = self.embedding.matrix(self.training_symbols, generator, sequences)
         if anew and share is not None:
             matrix = matrix[share.rows]
-        return batch, self.transformer(matrix, batch.problems, batch.inputs, batch.places)
+        device, symbols, memory = batch.problems.device, self.training_symbols, MOST_KEPT
+        if device.type == "cuda":
+            memory = torch.cuda.get_device_properties(device).total_memory
+        else:  # counting would make a GPU wait
+            symbols = max(int(batch.problems.max()) + 1 - len(self.vocabulary), 1)
+
+        def most(tokens: int) -> int:
+            return memory // (KEPT * self.features(symbols, tokens)) or 1
+
+        if len(batch.problems) <= most(max(batch.problems.shape[1], batch.inputs.shape[1])):
+            return batch, self.transformer(matrix, batch.problems, batch.inputs, batch.places)
+        pad = self.vocabulary.pad
+        return batch, batch.read_in_pieces(self.transformer, matrix, pad, most)
 
     def validate(self, batch: Batch, data: ProblemData) -> dict[str, Tensor]:
         """Return the loss of a held-out batch, and the share of exact greedy answers."""
@@ -313,36 +328,8 @@ class EncoderDecoder(Model):
         without = () if self.recipe.learns == "accepted" else ("loss.scale",)
         weights = self._start_weights(trained, name)
         for stack in ("encoder", "decoder"):
-            weights = self._deeper(weights, f"transformer.{stack}.")
+            weights = deeper(weights, self.state_dict(), f"transformer.{stack}.")
         load_start(self, weights, name, without)
-
-    def _deeper(self, weights: dict[str, Tensor], stack: str) -> dict[str, Tensor]:
-        """Return trained weights with additional layers, if this model has more layers in a stack.
-
-        The trained layers are spread evenly. The outputs of each new layer begin with weights of
-        zero, so before any training the deeper model gives the same answers (Chen et al.,
-        "Net2Net", ICLR 2016).
-
-        stack: the beginning of the names of the stack's weights.
-        """
-        trained, wanted = (
-            len({key[len(stack) :].partition(".")[0] for key in names if key.startswith(stack)})
-            for names in (weights, self.state_dict())
-        )
-        if not 0 < trained < wanted:
-            return weights
-        place = {str(i): str((i + 1) * wanted // trained - 1) for i in range(trained)}
-        found = {}
-        for key, value in self.state_dict().items():
-            number, _, part = key.removeprefix(stack).partition(".")
-            if key.startswith(stack) and number not in place.values():
-                silent = ".output." in key or ".feed_forward.2." in key
-                found[key] = torch.zeros_like(value) if silent else value
-        for key, value in weights.items():
-            number, _, part = key.removeprefix(stack).partition(".")
-            moved = f"{stack}{place[number]}.{part}" if key.startswith(stack) else key
-            found[moved] = value
-        return found
 
     def _start_weights(self, trained: EncoderDecoder, name: str) -> dict[str, Tensor]:
         """Return a trained model's weights under the names that this model uses."""
@@ -406,6 +393,11 @@ class EncoderDecoder(Model):
             [Answer(self._renamed(ids, own), score) for ids, score in found[problem]]
             for problem, own in zip(renamed, names, strict=True)
         ]
+
+    def features(self, symbols: int, tokens: int) -> int:
+        """Return the number of features of all layers for one problem in training."""
+        layers = self.network.encoder_layers + self.network.decoder_layers
+        return layers * self.network.width * tokens
 
     def most_together(self, symbols: int, tokens: int) -> int:
         """Return the largest batch size for problems with these numbers of symbols and tokens."""

@@ -18,11 +18,12 @@ from logicgen.data.dataset import Dataset
 from logicgen.errors import LogicgenError
 from logicgen.model.batches import Rank
 from logicgen.model.few_shot import FewShotModel
-from logicgen.model.model import Loss, Model, check_same_keys, load_start
+from logicgen.model.model import Loss, Model
 from logicgen.model.network_tables import LanguageModelTable, TransformerTable
 from logicgen.model.prompted import PromptedModel
 from logicgen.model.recipe import ModelRecipe
 from logicgen.model.sequences import SequenceData, TokenBatch, TrainingRegion, sequence_data
+from logicgen.model.start import check_same_keys, load_start
 from logicgen.nn.generation import Reader
 from logicgen.nn.language_model import CausalLM, CausalTransformer, Elman, NeuralNGram
 from logicgen.nn.token_rows import TokenRows

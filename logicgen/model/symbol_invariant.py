@@ -54,6 +54,9 @@ class SymbolInvariantModel(EncoderDecoder):
                     )
         return model
 
+    def features(self, symbols: int, tokens: int) -> int:
+        return super().features(symbols, tokens) * max(symbols, 1)
+
     def most_together(self, symbols: int, tokens: int) -> int:
         return MOST_SCORES // (max(symbols, 1) * tokens**2) or 1
 

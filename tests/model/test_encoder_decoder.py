@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 import torch
 
+from logicgen.data.dataset import Ragged
 from logicgen.errors import LogicgenError
 from logicgen.model import encoder_decoder
+from logicgen.model.batches import padded_batch
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.symbol_invariant import SymbolInvariantModel
 from logicgen.nn.decoding import BeamSearch, DecodedAnswers
@@ -66,6 +68,48 @@ def test_memory_limits_how_many_problems_are_read_together(monkeypatch: pytest.M
     assert streams(model, 100, 200) == 2**26 // (100 * 200**2) == 16
     assert streams(model, 0, 10) == 2**26 // 100
     assert streams(model, 10_000, 10_000) == 1
+
+
+KINDS: dict[str, tuple[type[EncoderDecoder], dict[str, Any]]] = {
+    "rows for each sequence": (EncoderDecoder, {"embedding": {"resample": "sequence"}}),
+    "a stream for each symbol": (
+        SymbolInvariantModel,
+        {
+            "network": {"kind": "symbol-invariant"},
+            "embedding": {**LEARNED, "method": "symbol-invariant", "max_symbols": None},
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_batch_that_is_trained_in_pieces_has_the_same_gradients(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of, changes = KINDS[kind]
+    torch.manual_seed(0)
+    network = {"dropout": 0.0, "normalize_features": False, **changes.get("network", {})}
+    recipe = recipe_with(**changes | {"network": network, "loss": {"method": "cross-entropy"}})
+    model = of(recipe, Vocabulary(["&"]), 5, "propositional", REGION)
+    problems, answers = [[4, 5, 6, 7], [], [8, 3], [4]], [[4, 5], [6], [], [5, 6]]
+    batch = padded_batch(Ragged.of(problems), Ragged.of(answers), model.vocabulary)
+    read: list[int] = []
+    model.transformer.register_forward_pre_hook(lambda _, given: read.append(len(given[1])))
+    found = []
+    per_problem = encoder_decoder.KEPT * model.features(5, 5)  # of the longest problem, and <end>
+    for limit, sizes in ((2**31, [4]), (2 * per_problem, [2, 2]), (1, [1] * 4)):
+        monkeypatch.setattr(encoder_decoder, "MOST_KEPT", limit)
+        read.clear()
+        model.zero_grad()
+        loss, _ = model.training_loss(batch, torch.Generator().manual_seed(1), False)
+        assert sorted(read) == sizes
+        loss.backward()
+        assert len(read) == len(sizes) * (2 if len(sizes) > 1 else 1)  # read again
+        gradients = [each.grad for each in model.parameters() if each.grad is not None]
+        found.append([loss.detach(), *gradients])
+    for other in found[1:]:
+        for ours, theirs in zip(found[0], other, strict=True):
+            torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-6)
 
 
 def test_probabilities_are_those_of_the_loss() -> None:
