@@ -62,6 +62,12 @@ def train(
         from logicgen.training.devices import launched
         from logicgen.training.fit import fit, training_data
     path = fit(chosen, training_data(chosen, opened), Path(run), **settings)
+    if chosen.reward is not None and chosen.reward.grow:
+        from logicgen.training.attempts import last_round
+
+        frontier = last_round(path).frontier
+        assert frontier is not None
+        say(f"{path}: {frontier.report()}")
     if launched().first:
         say(f"{path}: try logicgen evaluate {path} --data {data}")
     return path

@@ -327,6 +327,7 @@ class ModelCard(Table):
         region: the training problems; null if the model was not trained on problems.
         vocabulary: for models that answer problems, the fixed tokens.
         alphabet: for models that answer problems, the number of symbols of the training data.
+        grown: for a model of `reward.grow`, the most symbols and tokens of new problems.
         tokens: for language models, all tokens.
         data: digest of the bytes of the data.
         steps: number of training steps.
@@ -341,6 +342,7 @@ class ModelCard(Table):
     region: RegionTable | None = None
     vocabulary: list[str] | None = None
     alphabet: Annotated[int, Field(ge=0, le=MOST_SYMBOLS)] | None = None
+    grown: Annotated[tuple[Count, Count], Field(strict=False)] | None = None
     tokens: TokensTable | None = None
     data: str
     steps: Count

@@ -99,6 +99,8 @@ class EncoderDecoder(Model):
         self.alphabet = alphabet
         self.task_name = task_name
         self.region = region
+        # The most symbols and tokens of new problems, if their ranges have grown (`reward.grow`).
+        self.grown: tuple[int, int] | None = None
         self.embedding = self._embedding()
         if self.embedding.max_symbols is not None and self.embedding.max_symbols < alphabet:
             raise LogicgenError(
@@ -174,7 +176,9 @@ class EncoderDecoder(Model):
     def of_card(cls, recipe: ModelRecipe, card: dict[str, Any]) -> Self:
         region = TrainingRegion(**{name: tuple(value) for name, value in card["region"].items()})
         tokens = Vocabulary(card["vocabulary"])
-        return cls(recipe, tokens, int(card["alphabet"]), card["task"], region)
+        model = cls(recipe, tokens, int(card["alphabet"]), card["task"], region)
+        model.grown = tuple(card["grown"]) if card.get("grown") else None
+        return model
 
     def card(self) -> dict[str, Any]:
         card = super().card()
@@ -182,6 +186,7 @@ class EncoderDecoder(Model):
             "recipe": card.pop("recipe"),
             "vocabulary": list(self.vocabulary.fixed[3:]),
             "alphabet": self.alphabet,
+            **({} if self.grown is None else {"grown": list(self.grown)}),
             **card,
         }
 
@@ -193,7 +198,8 @@ class EncoderDecoder(Model):
         region, reward = self.region, self.recipe.reward
         symbols = (reward and reward.symbols) or region.symbols
         length = (reward and reward.length) or region.length
-        return max(symbols[1], region.symbols[1]), max(length[1], region.length[1])
+        most = self.grown or (symbols[1], length[1])
+        return max(most[0], region.symbols[1]), max(most[1], region.length[1])
 
     @property
     def training_symbols(self) -> int:

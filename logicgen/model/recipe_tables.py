@@ -262,6 +262,9 @@ class RewardTable(Table):
             `any`, each token that continues any accepted answer is right.
         stored: share of stored examples in each batch.
         symbols, length: ranges for new problems; the ranges of the training region if not given.
+        grow: whether the ranges of new problems begin with those of the training region, and grow
+            to `symbols` and `length` while the model solves the largest ones
+            (`training/frontier.py`).
         curriculum: whether to prefer problems that the model sometimes answers right
             (`training/curriculum.py`). Otherwise problems are drawn evenly from all cells.
         beyond: controls whose first answer to a new problem has to be wrong. A solver makes sure
@@ -281,6 +284,7 @@ class RewardTable(Table):
     stored: Annotated[float, Field(ge=0, lt=1)] = 0.25
     symbols: Symbols | None = None
     length: Lengths | None = None
+    grow: bool | None = None
     curriculum: bool = True
     beyond: Annotated[tuple[str, ...], Field(strict=False)] | None = None
     unsatisfiable: bool | None = None
@@ -292,6 +296,8 @@ class RewardTable(Table):
             bounds = getattr(self, key)
             if bounds is not None and bounds[0] > bounds[1]:
                 raise ValueError(f"{key}: the range {list(bounds)} is empty: the smaller one first")
+        if self.grow and self.symbols is None and self.length is None:
+            raise ValueError("grow: without symbols or length, which are its goals; give one")
         gradient = self.method == "policy-gradient"
         if gradient and self.draws == 1:
             raise ValueError(

@@ -33,9 +33,10 @@ from logicgen.model.recipe_tables import RewardTable
 from logicgen.model.sequences import ProblemData
 from logicgen.nn.linear import float32_products
 from logicgen.tasks.right_tokens import KnownAnswers, NextTokens, RightTokens
+from logicgen.training.attempts import Attempts, Round
 from logicgen.training.learner import ModelLearner
 from logicgen.training.right_learner import RightPath, right_batch
-from logicgen.training.rounds import Attempts, Round, Rounds
+from logicgen.training.rounds import Rounds
 
 EASY = 0.05
 """A problem is drawn with the weight `EASY` plus its worth (`curriculum.py`).
@@ -142,6 +143,8 @@ class AcceptanceLearner(ModelLearner):
             found = self.rounds.round(number)
             self.current = number, self._learnt(found)
             self.measures = self._measured(found)
+            if found.frontier is not None:
+                self.model.grown = found.frontier.sizes
         lessons = self.current[1]
         rng = np.random.default_rng((self.seed, step))
         size = self.table.batch_size

@@ -15,10 +15,10 @@ from logicgen.model.kinds import new_model
 from logicgen.nn.linear import bfloat16_products
 from logicgen.solvers import Verdict
 from logicgen.training.acceptance import AcceptanceLearner, Row, advantages
+from logicgen.training.attempts import Attempt, Attempts, Round
 from logicgen.training.curriculum import Curriculum
 from logicgen.training.fit import fit, training_data
 from logicgen.training.loop import Steps
-from logicgen.training.rounds import Attempt, Attempts, Round
 from tests.data.data_sets import make
 from tests.training.conftest import TABLES, recipe_with
 from tests.training.test_fit import losses, weights

@@ -20,8 +20,9 @@ from logicgen.solvers import Verdict
 from logicgen.tasks import load_task
 from logicgen.tasks.controls import load_control
 from logicgen.tasks.problems import alpha_class_of
+from logicgen.training.attempts import Attempt, Attempts, Round
 from logicgen.training.curriculum import Curriculum
-from logicgen.training.rounds import Attempt, Attempts, Round, Rounds
+from logicgen.training.rounds import Rounds
 from tests.data.data_sets import make
 from tests.training.conftest import TABLES, recipe_with
 
