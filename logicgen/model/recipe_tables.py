@@ -262,8 +262,8 @@ class RewardTable(Table):
             `any`, each token that continues any accepted answer is right.
         stored: share of stored examples in each batch.
         symbols, length: ranges for new problems; the ranges of the training region if not given.
-        grow: whether the ranges of new problems begin with those of the training region, and grow
-            to `symbols` and `length` while the model solves the largest ones
+        grow: whether new problems are as large as stored problems at first. Their ranges grow to
+            `symbols` and `length` while the model solves the largest problems
             (`training/frontier.py`).
         curriculum: whether to prefer problems that the model sometimes answers right
             (`training/curriculum.py`). Otherwise problems are drawn evenly from all cells.
