@@ -1,9 +1,9 @@
 """The frontier of new problems: the most symbols and tokens, which grow while it pays.
 
 In learning from verdicts, the first round may have problems as large as the training problems, and
-later rounds larger problems. After a round, the range of symbols grows by one if the model has solved at least
-half of the recent problems at its edge. The range of lengths grows by five tokens in the same way.
-Smaller problems stay in the ranges, so that they are not forgotten.
+later rounds larger problems. After a round, the range of symbols grows by one if the model has
+solved at least half of the recent problems at its edge. The range of lengths grows by five tokens
+in the same way. Smaller problems stay in the ranges, so that they are not forgotten.
 """
 
 from __future__ import annotations
