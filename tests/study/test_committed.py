@@ -14,19 +14,11 @@ from logicgen.library import no_bars, silent
 from logicgen.study.engine import run_study
 from logicgen.study.plan import open_study
 from logicgen.study.records import FILE
+from tests.study.deciphering_tables import perplexities
 from tests.study.made_results import RESULTS, ROOT, on_page_markdown, read_lines, read_sums, sums
 from tests.study.page_controls import GUESSES, controls_of, guessed, measured
-from tests.study.page_tables import (
-    MADE,
-    MARKER,
-    PAGES,
-    made,
-    marked,
-    measures,
-    perplexities,
-    quoted,
-    tables,
-)
+from tests.study.page_tables import MADE, MARKER, PAGES, marked
+from tests.study.study_tables import made, measures, quoted, tables
 
 # `commands` holds records of commands that are no studies.
 STUDIES = sorted(
@@ -60,7 +52,7 @@ def shared_tables(tmp_path_factory, worker_id):
     folder = tmp_path_factory.getbasetemp()
     folder = (folder if worker_id == "master" else folder.parent) / "tables"
     folder.mkdir(exist_ok=True)
-    with mock.patch("tests.study.page_tables.scratch", return_value=folder):
+    with mock.patch("tests.study.study_tables.scratch", return_value=folder):
         yield
 
 
