@@ -16,8 +16,9 @@ Part = tuple[str, int]
 class OutcomeLog:
     """The outcomes of a run, by part: a name and a number.
 
-    The first line of the file identifies the run. Each further line has the outcomes of some
-    problems of a part. A file of another run, or a line that an interruption cut off, is ignored.
+    The first line of the file identifies the run. Each further line has the part, the number of the
+    first problem, and the outcomes of some problems. A file of another run is ignored, and so are
+    lines from a damaged one on.
 
     path: the file, which exists from the first outcomes on; None: keep them in memory only.
     identity: what must be the same when the run continues.
@@ -27,12 +28,19 @@ class OutcomeLog:
         self._path, self._begun = path, False
         self._found: dict[Part, list[Outcome]] = {}
         head = json.dumps(identity) + "\n"
-        lines = path.read_text().splitlines(keepends=True) if path and path.is_file() else []
+        lines = path.read_text(errors="replace").splitlines(True) if path and path.is_file() else []
         whole = [line for line in lines[1:] if line.endswith("\n")] if lines[:1] == [head] else []
-        self._text = "".join([head, *whole])
+        self._text = head
         for line in whole:
-            name, number, outcomes = json.loads(line)
-            self._found.setdefault((name, number), []).extend(Outcome(*each) for each in outcomes)
+            try:
+                name, number, first, outcomes = json.loads(line)
+                read = [Outcome(*each) for each in outcomes]
+            except (ValueError, TypeError):
+                break
+            known = self._found.setdefault((name, number), [])
+            if first == len(known):  # another process may have written the same outcomes
+                known += read
+                self._text += line
 
     def found(self, part: Part) -> list[Outcome]:
         """Return the outcomes of the first problems of a part."""
@@ -40,14 +48,16 @@ class OutcomeLog:
 
     def add(self, part: Part, outcomes: Sequence[Outcome]) -> None:
         """Add the outcomes of the next problems of a part."""
-        self._found.setdefault(part, []).extend(outcomes)
+        known = self._found.setdefault(part, [])
+        first = len(known)
+        known += outcomes
         if self._path is None:
             return
         if not self._begun:
             write_text(self._path, self._text)  # without a line that was cut off
             self._begun = True
         with self._path.open("a") as file:
-            file.write(json.dumps([*part, outcomes]) + "\n")
+            file.write(json.dumps([*part, first, outcomes]) + "\n")
 
     def remove(self) -> None:
         """Delete the file: the run is complete."""

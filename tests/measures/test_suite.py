@@ -146,7 +146,7 @@ def test_the_scores_of_a_control_are_those_of_its_answers(suite, vote):
 
 
 def test_an_interrupted_run_goes_on(suite, vote, tmp_path, monkeypatch):
-    """Even if its last line was cut off. A run with other draws begins again."""
+    """Even if its last line was cut off. A run with other draws, or damaged lines, begin again."""
     monkeypatch.setattr(suite_results, "CHUNK", 8)
     out, unfinished = tmp_path / "vote.json", tmp_path / "vote.json.unfinished"
     asked = []
@@ -166,7 +166,8 @@ def test_an_interrupted_run_goes_on(suite, vote, tmp_path, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             library.run_suite(suite, "control:vote", out, draws=4)
     assert (out.exists(), asked) == (False, [8, 8, 8, 6, 8, 8])
-    unfinished.write_text(unfinished.read_text()[:-5])
+    lines = unfinished.read_text().splitlines(keepends=True)
+    unfinished.write_text("".join([*lines[:3], lines[2], *lines[3:]])[:-5])  # a line came twice
     with monkeypatch.context() as patch:
         patch.setattr(ControlRespondent, "answers", stop_after(100))
         library.run_suite(suite, "control:vote", out, draws=4)
@@ -176,7 +177,10 @@ def test_an_interrupted_run_goes_on(suite, vote, tmp_path, monkeypatch):
         del asked[:]
         unfinished.write_text('{"draws": 5}\nnot an outcome\n')
         library.run_suite(suite, "control:vote", out, draws=4)
-    assert len(asked) == 12
+        unfinished.write_text(lines[0] + "damaged\n" + lines[1])
+        library.run_suite(suite, "control:vote", out, draws=4)
+    assert len(asked) == 24
+    assert out.read_bytes() == vote[0].read_bytes()
 
 
 def test_check_finds_every_changed_verdict(suite, vote, tmp_path):
