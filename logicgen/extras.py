@@ -119,9 +119,9 @@ def plugins(group: str) -> dict[str, EntryPoint]:
     """Return a dict from name to plugin for an entry-point group. No plugin is imported.
 
     If a plugin of another package has the same name as a plugin of logicgen, the other package's
-    plugin is left out.
+    plugin is left out. A package that is installed later is found after a restart.
     """
-    return _plugins(group, tuple(sys.path))
+    return dict(_plugins(group, tuple(sys.path)))
 
 
 @cache

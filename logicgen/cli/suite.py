@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os.path import isfile
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ def run(system: str, out: Path | None, mode: Any, **options: Any) -> None:
     Prints the percentage of right answers in each part, and the best control. The column "verified"
     counts a problem as right if one of up to N answers is right. Consistency is the share of
     problems whose three forms are all answered right or all wrong. Writes all answers as JSON, and
-    a page. After an interruption the same command continues.
+    a page. After an interruption the same command continues, except for replies.
     """
     if out is not None and not out.name.endswith((".json", ".json.gz")):
         raise LogicgenError(f"{out}: give a name that ends in .json or .json.gz")
@@ -72,7 +73,8 @@ def run(system: str, out: Path | None, mode: Any, **options: Any) -> None:
     try:
         lines, path = library.run_suite(suite, system, out, **options)
     except KeyboardInterrupt as stopped:
-        raise type(stopped)("stopped: run the same command to continue") from None
+        again = "repeat" if isfile(system) else "continue"
+        raise type(stopped)(f"stopped: run the same command to {again}") from None
     for line in lines:
         put(line)
     say(f"all answers: {path}, and as a page beside it")

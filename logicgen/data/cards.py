@@ -98,10 +98,10 @@ def _splits(recipe: DataRecipe, splits: dict[str, Any]) -> tuple[str, str]:
                 f"examples than asked for, and {content['cells_empty']} of these cells are empty. "
                 "No more such problems with an answer exist or were found; see `cells.csv`."
             )
-        if split != "grid" and 0 < content["examples"] < content["cells"]:
+        if left_out := content.get("cells_left_out"):
             short.append(
-                f"- {split}: there are fewer examples than cells ({content['cells']}), so the cells"
-                " with the most symbols or tokens have none."
+                f"- {split}: there are fewer examples than cells, so {left_out} cells with the most"
+                " symbols or tokens have none."
             )
         if given_up := content.get("given_up"):
             short.append(

@@ -219,10 +219,10 @@ class Dataset(DataFolder[DataRecipe]):
             if not examples
         ]
         lines += [
-            f"  {split}: fewer examples than cells ({held['cells']:,}), so the cells with the most"
-            " symbols or tokens have none: ask for more"
+            f"  {split}: fewer examples than cells, so {left_out:,} cells with the most symbols or"
+            " tokens have none: ask for more"
             for split, held in description["splits"].items()
-            if split != "grid" and 0 < held["examples"] < held["cells"]
+            if (left_out := held.get("cells_left_out"))
         ]
         if short:
             lines.append(

@@ -291,6 +291,8 @@ class _Generation:
                     for shard in shards
                 ],
             }
+            if left_out := sum(plan.asked == 0 < plan.holds for plan in plans):
+                splits[split]["cells_left_out"] = left_out
             if given_up := sum(shard.given_up for shard in shards):
                 splits[split]["given_up"] = given_up
         examples = sum(split["examples"] for split in splits.values())

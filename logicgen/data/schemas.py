@@ -58,6 +58,8 @@ class DatasetSplit(Table):
         cells: number of cells that the recipe asks for.
         cells_short: number of cells that hold fewer examples than asked for.
         cells_empty: number of cells that hold no example although the recipe asks for examples.
+        cells_left_out: number of cells with problems for which the recipe asks no example, because
+            the split has fewer examples than cells.
         given_up: number of problems that a solver gave up and that were replaced.
     """
 
@@ -66,6 +68,7 @@ class DatasetSplit(Table):
     cells_short: Count
     cells_empty: Count
     shards: list[ShardFile]
+    cells_left_out: Count = 0
     given_up: Count = 0
 
     @model_validator(mode="after")

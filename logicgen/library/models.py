@@ -65,9 +65,9 @@ def train(
     if chosen.reward is not None and chosen.reward.grow:
         from logicgen.training.attempts import last_round
 
-        frontier = last_round(path).frontier
-        assert frontier is not None
-        say(f"{path}: {frontier.report()}")
+        last = last_round(path)
+        if last is not None and last.frontier is not None:
+            say(f"{path}: {last.frontier.report(last.sizes())}")
     if launched().first:
         say(f"{path}: try logicgen evaluate {path} --data {data}")
     return path

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from logicgen.errors import LogicgenError, shown
-from logicgen.extras import extras_named
+from logicgen.extras import DECISIVE, extras_named
 from logicgen.files import prepare_folder, write_atomically, write_text
 from logicgen.library.models import load_model
 from logicgen.library.progress import Bars, no_bars
@@ -119,13 +119,14 @@ def _log(suite: Suite, system: str, draws: int, path: Path) -> OutcomeLog:
     from logicgen.measures.leaderboard import SOLVER
     from logicgen.measures.outcome_log import OutcomeLog
 
-    identity: dict[str, Any] = {"version": version("logicgen"), "suite": suite.fingerprint}
+    versions = {package: version(package) for package in DECISIVE}
+    identity: dict[str, Any] = {"versions": versions, "suite": suite.fingerprint}
     identity |= {"system": system, "draws": draws}
     if not system.startswith((PREFIX, SOLVER)):
         from logicgen.model.checkpoint import weights_digest
 
         identity["weights"] = weights_digest(Path(system))
-    return OutcomeLog(path.with_name(f"{path.name}.unfinished"), identity)
+    return OutcomeLog(path, identity)
 
 
 def _judged(suite: Suite, path: Path, name: str, mode: Mode, workers: int, progress: Any) -> Any:

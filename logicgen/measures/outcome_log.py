@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from logicgen.files import write_text
 from logicgen.measures.verified import Outcome
+from logicgen.solvers import Verdict
 
 Part = tuple[str, int]
 
@@ -17,27 +19,34 @@ class OutcomeLog:
     """The outcomes of a run, by part: a name and a number.
 
     The first line of the file identifies the run. Each further line has the part, the number of the
-    first problem, and the outcomes of some problems. A file of another run is ignored, and so are
-    lines from a damaged one on.
+    first problem, and the outcomes of some problems. Lines from a damaged one on are ignored.
 
-    path: the file, which exists from the first outcomes on; None: keep them in memory only.
+    result: the path of the run's result. The name of the file is this name, a hash of the identity
+        and `.unfinished`. It exists from the first outcomes on. None: no file.
     identity: what must be the same when the run continues.
     """
 
-    def __init__(self, path: Path | None = None, identity: Mapping[str, Any] | None = None) -> None:
-        self._path, self._begun = path, False
+    def __init__(
+        self, result: Path | None = None, identity: Mapping[str, Any] | None = None
+    ) -> None:
+        self._begun = False
         self._found: dict[Part, list[Outcome]] = {}
         head = json.dumps(identity) + "\n"
+        path = None
+        if result is not None:
+            digest = sha256(head.encode()).hexdigest()[:8]
+            path = result.with_name(f"{result.name}.{digest}.unfinished")
+        self._path = path
         lines = path.read_text(errors="replace").splitlines(True) if path and path.is_file() else []
         whole = [line for line in lines[1:] if line.endswith("\n")] if lines[:1] == [head] else []
         self._text = head
         for line in whole:
             try:
                 name, number, first, outcomes = json.loads(line)
-                read = [Outcome(*each) for each in outcomes]
+                read = [Outcome(str(text), Verdict(v), int(tried)) for text, v, tried in outcomes]
+                known = self._found.setdefault((str(name), int(number)), [])
             except (ValueError, TypeError):
                 break
-            known = self._found.setdefault((name, number), [])
             if first == len(known):  # another process may have written the same outcomes
                 known += read
                 self._text += line

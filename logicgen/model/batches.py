@@ -119,10 +119,20 @@ class Batch(NamedTuple):
         most: a function that returns the most problems of a part, given its longest sequence.
         """
         order, parts = [], []
+        training = network.training
+
+        def read(*whole: Tensor) -> Tensor:
+            """Return the logits of a part, always in the mode of the first reading."""
+            mode = network.training
+            network.train(training)
+            logits: Tensor = network(*whole)
+            network.train(mode)
+            return logits
+
         for rows, piece in self._pieces(pad, most):
             own = matrix[rows] if matrix.dim() == 3 else matrix
             whole = own, piece.problems, piece.inputs, piece.places
-            logits = checkpoint(network, *whole, use_reentrant=False)
+            logits = checkpoint(read, *whole, use_reentrant=False)
             missing = self.inputs.shape[1] - piece.inputs.shape[1]
             parts.append(functional.pad(logits, (0, 0, 0, missing)))
             order.append(rows)
@@ -130,7 +140,8 @@ class Batch(NamedTuple):
 
     def _pieces(self, pad: int, most: Callable[[int], int]) -> Iterator[tuple[Tensor, Self]]:
         """Yield parts of the batch, longest sequences first, each with the numbers of its rows."""
-        read, written = ((ids != pad).sum(1) for ids in (self.problems, self.targets))
+        # Not the targets: in the share of a device, some sequences have none.
+        read, written = ((ids != pad).sum(1) for ids in (self.problems, self.inputs))
         longest = torch.maximum(read, written)
         order = longest.argsort(descending=True, stable=True)
         start = 0

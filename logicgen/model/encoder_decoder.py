@@ -59,8 +59,8 @@ EMBEDDINGS: dict[str, Callable[..., Embedding]] = {
 MOST_SCORES = 2**26
 # Bytes that training keeps for each feature of a token in a layer, measured.
 KEPT = 180
-# Bytes that training keeps on a CPU; larger batches are trained in pieces. A GPU uses all it has.
-MOST_KEPT = 2**31
+# Most bytes that training keeps, by device. Larger batches are trained in parts.
+MOST_KEPT = {"cpu": 2**31, "cuda": 2**35}
 # Most unfinished answers that are continued together, by device. Each answer needs memory for its
 # keys and values.
 MOST_ROWS = {"cpu": 1024, "cuda": 8192}
@@ -288,14 +288,10 @@ class EncoderDecoder(Model):
         matrix = self.embedding.matrix(self.training_symbols, generator, sequences)
         if anew and share is not None:
             matrix = matrix[share.rows]
-        device, symbols, memory = batch.problems.device, self.training_symbols, MOST_KEPT
-        if device.type == "cuda":
-            memory = torch.cuda.get_device_properties(device).total_memory
-        else:  # counting would make a GPU wait
-            symbols = max(int(batch.problems.max()) + 1 - len(self.vocabulary), 1)
+        kept = KEPT * self.features(batch.problems)
 
         def most(tokens: int) -> int:
-            return memory // (KEPT * self.features(symbols, tokens)) or 1
+            return MOST_KEPT[batch.problems.device.type] // (kept * tokens) or 1
 
         if len(batch.problems) <= most(max(batch.problems.shape[1], batch.inputs.shape[1])):
             return batch, self.transformer(matrix, batch.problems, batch.inputs, batch.places)
@@ -400,10 +396,9 @@ class EncoderDecoder(Model):
             for problem, own in zip(renamed, names, strict=True)
         ]
 
-    def features(self, symbols: int, tokens: int) -> int:
-        """Return the number of features of all layers for one problem in training."""
-        layers = self.network.encoder_layers + self.network.decoder_layers
-        return layers * self.network.width * tokens
+    def features(self, problems: Tensor) -> int:
+        """Return the most features of all layers for a token of padded problems (B, S)."""
+        return (self.network.encoder_layers + self.network.decoder_layers) * self.network.width
 
     def most_together(self, symbols: int, tokens: int) -> int:
         """Return the largest batch size for problems with these numbers of symbols and tokens."""

@@ -291,8 +291,8 @@ def corpus_sequences(corpus: Corpus, split: str) -> Sequences:
     return RowSequences(arrays, tokens) if rows else TextSequences(arrays, tokens)
 
 
-# Keys of a model's card that are computed from the data, in addition to the fingerprint.
-FOLLOWING = ("alphabet", "region")
+# Keys of a model's card that follow from the data or the training so far.
+FOLLOWING = ("alphabet", "region", "grown")
 
 Split = TypeVar("Split", EncodedSplit, Sequences)
 Known = TypeVar("Known", Vocabulary, Tokens)

@@ -18,6 +18,7 @@ from logicgen.nn.symbol_invariant import (
     StreamEncoderLayer,
     StreamOptions,
     SymbolInvariantTransformer,
+    most_symbols,
 )
 from logicgen.nn.transformer import Transformer
 
@@ -54,8 +55,11 @@ class SymbolInvariantModel(EncoderDecoder):
                     )
         return model
 
-    def features(self, symbols: int, tokens: int) -> int:
-        return super().features(symbols, tokens) * max(symbols, 1)
+    def features(self, problems: Tensor) -> int:
+        most = self.training_symbols
+        if not problems.is_cuda:  # counting would make a GPU wait
+            most = most_symbols(problems, len(self.vocabulary))
+        return super().features(problems) * max(most + self.network.reserved, 1)
 
     def most_together(self, symbols: int, tokens: int) -> int:
         return MOST_SCORES // (max(symbols, 1) * tokens**2) or 1

@@ -236,7 +236,7 @@ class SymbolInvariantTransformer(Transformer):
         symbols = matrix.shape[-2] - self.fixed - 1
         most = symbols
         if not (self.training and problems.is_cuda):  # counting would make a GPU wait
-            most = min(most, _most_symbols(problems, self.fixed))
+            most = min(most, most_symbols(problems, self.fixed))
         return Streams.of(problems, self.fixed, symbols, self.options.reserved, max(most, 1))
 
     def _causal(self, at: Positions, answers: Tensor) -> Positions:
@@ -273,7 +273,8 @@ def _of_answers(memory: StreamMemory, answers: Tensor) -> Streams:
     return Streams(ids.repeat_interleave(len(answers) // len(ids), dim=0))
 
 
-def _most_symbols(problems: Tensor, fixed: int) -> int:
+def most_symbols(problems: Tensor, fixed: int) -> int:
+    """Return the most different symbols of a problem. problems: padded ids (B, S)."""
     symbols = problems.masked_fill(problems < fixed, -1).sort(dim=1).values  # (problems, tokens)
     new = (symbols[:, 1:] != symbols[:, :-1]) & (symbols[:, 1:] >= 0)
     return int((new.sum(dim=1) + (symbols[:, 0] >= 0)).max())

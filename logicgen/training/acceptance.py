@@ -33,7 +33,7 @@ from logicgen.model.recipe_tables import RewardTable
 from logicgen.model.sequences import ProblemData
 from logicgen.nn.linear import float32_products
 from logicgen.tasks.right_tokens import KnownAnswers, NextTokens, RightTokens
-from logicgen.training.attempts import Attempts, Round
+from logicgen.training.attempts import Attempts, Round, last_round
 from logicgen.training.learner import ModelLearner
 from logicgen.training.right_learner import RightPath, right_batch
 from logicgen.training.rounds import Rounds
@@ -99,11 +99,17 @@ class AcceptanceLearner(ModelLearner):
             held_out=held_out,
             workers=workers,
         )
+        self._note_growth(last_round(folder))
         if self.reward.method == "right-tokens":
             most = int(data.train.symbols.argmax())
             self._next(model.vocabulary.decode(data.train.problems[most].tolist()), [])
         self.current: tuple[int, list[RewardLesson]] = (-1, [])
         self.measures: dict[str, Tensor] = {}
+
+    def _note_growth(self, found: Round | None) -> None:
+        """Remember in the model how large new problems have been."""
+        frontier = self.rounds.frontier if found is None else found.frontier
+        self.model.grown = None if frontier is None else frontier.sizes
 
     def close(self) -> None:
         """End the worker processes that judge answers."""
@@ -143,8 +149,7 @@ class AcceptanceLearner(ModelLearner):
             found = self.rounds.round(number)
             self.current = number, self._learnt(found)
             self.measures = self._measured(found)
-            if found.frontier is not None:
-                self.model.grown = found.frontier.sizes
+            self._note_growth(found)
         lessons = self.current[1]
         rng = np.random.default_rng((self.seed, step))
         size = self.table.batch_size

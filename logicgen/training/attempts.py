@@ -15,7 +15,7 @@ from logicgen.solvers import Verdict
 from logicgen.tasks.problems import alpha_class_of
 from logicgen.tasks.task import symbols_of
 from logicgen.training.curriculum import Curriculum, Kind, kind_of
-from logicgen.training.frontier import Frontier, Sizes
+from logicgen.training.frontier import Found, Frontier
 
 FOLDER = "rounds"
 """The folder of the files in a run folder."""
@@ -88,7 +88,7 @@ class Round:
         """Return the kind and the worth of each problem."""
         return [(kind_of(each.problem, hard), each.worth) for each in self.asked]
 
-    def sizes(self) -> list[tuple[Sizes, bool]]:
+    def sizes(self) -> Found:
         """Return the symbols and tokens of each problem, and whether an answer was right."""
         return [
             ((len(symbols_of(each.problem)), len(each.problem.split())), bool(each.accepted))
@@ -169,6 +169,7 @@ def read_round(path: Path) -> Round:
         raise damaged(path, remedy, error) from None
 
 
-def last_round(run: Path) -> Round:
-    """Return the last round of a run."""
-    return read_round(max((run / FOLDER).glob("*.json")))
+def last_round(run: Path) -> Round | None:
+    """Return the last round of a run, or None before the first round."""
+    path = max((run / FOLDER).glob("*.json"), default=None)
+    return None if path is None else read_round(path)

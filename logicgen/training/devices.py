@@ -32,9 +32,6 @@ Helper = subprocess.Popen[bytes]
 # The address of this machine for its own processes.
 LOCAL = "127.0.0.1"
 
-# Processes meet at a server of this kind. PyTorch documents it, but does not declare it.
-_store: Any = distributed.TCPStore  # type: ignore[attr-defined]
-
 # A process waits at most this long for other processes to read data, validate or save.
 PATIENCE = timedelta(minutes=30)
 
@@ -89,7 +86,7 @@ class Member:
         if device.type == "cuda":
             torch.cuda.set_device(self.device(device))
         if self.port and server is None:
-            server = _store(LOCAL, self.port, timeout=PATIENCE)
+            server = _store(self.port)
         distributed.init_process_group(
             "nccl" if device.type == "cuda" else "gloo",
             store=server,
@@ -148,6 +145,12 @@ def check_devices(devices: int, device: torch.device) -> None:
         )
 
 
+def _store(port: int, **how: Any) -> Any:
+    """Return a store in which processes of this machine meet. how: arguments of `TCPStore`."""
+    # PyTorch documents this class, but does not declare it.
+    return distributed.TCPStore(LOCAL, port, timeout=PATIENCE, **how)  # type: ignore[attr-defined]
+
+
 @contextmanager
 def together(
     devices: int, device: torch.device, function: Callable[..., None], argument: Any
@@ -163,7 +166,7 @@ def together(
         yield ALONE
         return
     # It listens before the others look for it, at a port that the system chooses.
-    server = _store(LOCAL, 0, is_master=True, wait_for_workers=False, timeout=PATIENCE)
+    server = _store(0, is_master=True, wait_for_workers=False)
     member, *others = (Member(Rank(each, devices), each, server.port) for each in range(devices))
     helpers: list[Helper] = []
     left = threading.Event()

@@ -26,6 +26,9 @@ ENOUGH = 10.0
 Sizes = tuple[int, int]
 """A number of symbols, and a number of tokens."""
 
+Found = Sequence[tuple[Sizes, bool]]
+"""The sizes of each problem of a round, and whether an answer was right."""
+
 Counts = tuple[float, float]
 """A number of problems, and a number of solved ones; both are discounted by MEMORY each round."""
 
@@ -37,52 +40,52 @@ class Frontier:
     Attributes:
         sizes: the most symbols, and the most tokens.
         goal: the sizes at which growth ends.
-        edges: for both, the counts of recent problems near the largest size.
-        still: number of rounds since the last growth.
+        edges: for both, the counts of problems near the largest size in earlier rounds.
     """
 
     sizes: Sizes
     goal: Sizes
     edges: tuple[Counts, Counts] = ((0.0, 0.0), (0.0, 0.0))
-    still: int = 0
 
     @classmethod
     def of(cls, content: Mapping[str, Any]) -> Frontier:
         """Return the frontier in a file of a round, from `dataclasses.asdict`."""
-        symbols, tokens = map(tuple, content["edges"])
-        edges = (float(symbols[0]), float(symbols[1])), (float(tokens[0]), float(tokens[1]))
-        sizes, goal = content["sizes"], content["goal"]
-        return cls((sizes[0], sizes[1]), (goal[0], goal[1]), edges, content["still"])
+        (symbols, solved), (tokens, solved_too) = content["edges"]
+        sizes, goal = ((int(each[0]), int(each[1])) for each in (content["sizes"], content["goal"]))
+        return cls(sizes, goal, ((symbols, solved), (tokens, solved_too)))
 
-    def after(self, found: Sequence[tuple[Sizes, bool]]) -> Frontier:
-        """Return the frontier after a round.
-
-        found: the sizes of each problem of the round, and whether an answer was right.
-        """
-        sizes, edges = list(self.sizes), list(self.edges)
+    def after(self, found: Found) -> Frontier:
+        """Return the frontier after a round."""
+        sizes, edges = list(self.sizes), []
         for side, step in enumerate(STEPS):
-            edge = [solved for size, solved in found if size[side] > sizes[side] - step]
-            asked = MEMORY * edges[side][0] + len(edge)
-            solved = MEMORY * edges[side][1] + sum(edge)
-            edges[side] = asked, solved
+            asked, solved = self._counts(side, found)
             if sizes[side] < self.goal[side] and asked >= ENOUGH and solved >= PAYS * asked:
                 sizes[side] = min(sizes[side] + step, self.goal[side])
-                edges[side] = 0.0, 0.0
-        grown = (sizes[0], sizes[1])
-        still = 0 if grown != self.sizes else self.still + 1
-        return Frontier(grown, self.goal, (edges[0], edges[1]), still)
+                asked, solved = 0.0, 0.0
+            edges.append((asked, solved))
+        return Frontier((sizes[0], sizes[1]), self.goal, (edges[0], edges[1]))
 
-    def report(self) -> str:
-        """Return a sentence about how far the frontier has grown, and why not further."""
-        text = f"new problems have grown to {_said(self.sizes)}"
-        if self.sizes == self.goal:
-            return f"{text}, the goal"
-        shares = [f"{solved / max(asked, 1):.0%}" for asked, solved in self.edges]
-        return (
-            f"{text}, of {_said(self.goal)}; no growth in the last {self.still} rounds; solved at"
-            f" the edge: {shares[0]} (symbols), {shares[1]} (tokens), needed {PAYS:.0%}"
-        )
+    def report(self, found: Found) -> str:
+        """Return a sentence about how far new problems have grown, and why not further.
 
+        found: the last round, whose problems reach this frontier.
+        """
+        sides = []
+        for side, noun in enumerate(("symbols", "tokens")):
+            size, goal = self.sizes[side], self.goal[side]
+            if size == goal:
+                sides.append(f"{size} {noun} (the goal)")
+                continue
+            asked, solved = self._counts(side, found)
+            why = f"{solved / max(asked, 1):.0%} of the largest solved, {PAYS:.0%} needed"
+            if asked < ENOUGH:
+                why = "too few of the largest to judge"
+            sides.append(f"{size} of {goal} {noun} ({why})")
+        return f"new problems have grown to {' and '.join(sides)}"
 
-def _said(sizes: Sizes) -> str:
-    return f"{sizes[0]} symbols and {sizes[1]} tokens"
+    def _counts(self, side: int, found: Found) -> Counts:
+        """Return the counts of problems near the largest size, with those of a round."""
+        least = self.sizes[side] - STEPS[side]
+        edge = [solved for size, solved in found if size[side] > least]
+        asked, solved = self.edges[side]
+        return MEMORY * asked + len(edge), MEMORY * solved + sum(edge)

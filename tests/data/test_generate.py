@@ -265,8 +265,13 @@ def test_fewer_examples_than_cells_are_pointed_out(tmp_path):
     """The cells with the most symbols get none."""
     description = make(tmp_path / "d", {"sizes": {"train": 3}, "grid": None})
     (line,) = [line for line in Dataset.summary(description, "d") if "fewer examples than" in line]
-    assert line.startswith("  train: ")
-    assert "fewer examples than cells" in (tmp_path / "d" / "README.md").read_text()
+    left_out = description["splits"]["train"]["cells_left_out"]
+    assert line.startswith(f"  train: fewer examples than cells, so {left_out} cells with")
+    assert f"so {left_out} cells" in (tmp_path / "d" / "README.md").read_text()
+    rows = [line.split(",") for line in (tmp_path / "d" / "cells.csv").read_text().splitlines()]
+    asked, exist = rows[0].index("asked"), rows[0].index("exist")
+    empty = [row for row in rows if row[0] == "train" and row[asked] == "0" < row[exist]]
+    assert len(empty) == left_out > 0
 
 
 def test_a_recipe_that_asks_for_nothing_is_refused(tmp_path):

@@ -11,7 +11,7 @@ import torch
 from logicgen.data.dataset import Ragged
 from logicgen.errors import LogicgenError
 from logicgen.model import encoder_decoder
-from logicgen.model.batches import padded_batch
+from logicgen.model.batches import Rank, padded_batch
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.symbol_invariant import SymbolInvariantModel
 from logicgen.nn.decoding import BeamSearch, DecodedAnswers
@@ -96,9 +96,9 @@ def test_a_batch_that_is_trained_in_pieces_has_the_same_gradients(
     read: list[int] = []
     model.transformer.register_forward_pre_hook(lambda _, given: read.append(len(given[1])))
     found = []
-    per_problem = encoder_decoder.KEPT * model.features(5, 5)  # of the longest problem, and <end>
+    per_problem = 5 * encoder_decoder.KEPT * model.features(batch.problems)  # the longest, <end>
     for limit, sizes in ((2**31, [4]), (2 * per_problem, [2, 2]), (1, [1] * 4)):
-        monkeypatch.setattr(encoder_decoder, "MOST_KEPT", limit)
+        monkeypatch.setitem(encoder_decoder.MOST_KEPT, "cpu", limit)
         read.clear()
         model.zero_grad()
         loss, _ = model.training_loss(batch, torch.Generator().manual_seed(1), False)
@@ -110,6 +110,31 @@ def test_a_batch_that_is_trained_in_pieces_has_the_same_gradients(
     for other in found[1:]:
         for ours, theirs in zip(found[0], other, strict=True):
             torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-6)
+
+
+def test_pieces_are_read_again_in_the_same_mode(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Probabilities are computed without dropout, and their gradients later, in training mode."""
+    network = {
+        **{"dropout": 0.3, "normalize_features": False, "position_range": 64},
+        **{"encoder_positions": "randomized", "decoder_positions": "randomized"},
+        "shared_positions": True,
+    }
+    model = new_model(network=network, loss={"method": "cross-entropy"}).train()
+    sequences = Ragged.of([[4, 5, 6, 7], [8, 3], [4]])
+    batch = padded_batch(sequences, sequences, model.vocabulary)
+    found = []
+    for limit in (2**31, 1):
+        monkeypatch.setitem(encoder_decoder.MOST_KEPT, "cpu", limit)
+        model.zero_grad()
+        logs = model.log_probabilities(batch, torch.Generator().manual_seed(1))
+        assert model.transformer.training
+        logs.sum().backward()
+        gradients = [each.grad for each in model.parameters() if each.grad is not None]
+        found.append([logs.detach(), *gradients])
+        part = batch.shared(Rank(1, 2), model.vocabulary.pad)  # a sequence, and one without targets
+        assert torch.isfinite(model.training_loss(part, torch.Generator(), False)[0])
+    for ours, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-6)
 
 
 def test_probabilities_are_those_of_the_loss() -> None:

@@ -34,14 +34,13 @@ def test_each_side_grows_if_half_of_its_largest_problems_are_solved():
 
 def test_growth_waits_for_enough_problems_and_forgets_early_failures():
     one = Frontier(SMALL, GOAL).after(problems(3, 5, 1, count=6))
-    assert (one.sizes, one.still) == (SMALL, 1)
+    assert one.sizes == SMALL
     assert one.after(problems(3, 5, 1, count=6)).sizes == (4, 10)
     slow = Frontier(SMALL, GOAL).after(problems(3, 5, 0))
     rounds = 0
     while slow.sizes == SMALL:
         slow, rounds = slow.after(problems(3, 5, 0.75)), rounds + 1
     assert 1 < rounds < 10
-    assert slow.still == 0
 
 
 def test_it_ends_at_the_goal_and_says_how_far_it_came():
@@ -49,13 +48,15 @@ def test_it_ends_at_the_goal_and_says_how_far_it_came():
     for _ in range(9):
         now = now.after(problems(*now.sizes, 1))
     assert now.sizes == GOAL
-    assert now.report() == "new problems have grown to 5 symbols and 18 tokens, the goal"
-    stuck = Frontier(SMALL, GOAL)
+    assert (
+        now.report([]) == "new problems have grown to 5 symbols (the goal) and 18 tokens (the goal)"
+    )
+    stuck, last = Frontier(SMALL, GOAL), problems(3, 5, 0.25)
     for _ in range(3):
-        stuck = stuck.after(problems(3, 10, 0.25))
-    assert stuck.report() == (
-        "new problems have grown to 3 symbols and 10 tokens, of 5 symbols and 18 tokens; no growth"
-        " in the last 3 rounds; solved at the edge: 25% (symbols), 25% (tokens), needed 50%"
+        stuck = stuck.after(last)
+    assert stuck.report(last) == (
+        "new problems have grown to 3 of 5 symbols (25% of the largest solved, 50% needed)"
+        " and 10 of 18 tokens (too few of the largest to judge)"
     )
 
 
@@ -79,17 +80,19 @@ def test_problems_grow_from_round_to_round_and_a_stop_changes_nothing(
     monkeypatch.setattr(growth, "PAYS", 0.0)  # every edge with enough problems grows
     monkeypatch.setattr(growth, "ENOUGH", 1.0)
     whole, run = trained(learnt, tmp_path / "whole", growing()), tmp_path / "run"
-    region, sizes = learnt.data.recipe.region, []
+    region, sizes, largest = learnt.data.recipe.region, [], []
     for file in sorted((whole / "rounds").iterdir()):
         content = json.loads(file.read_text())
         (most, longest) = content["frontier"]["sizes"]
         sizes.append((most, longest))
-        for problem, _ in content["problems"]:
-            tokens = problem.split()
-            assert len(tokens) <= longest
-            assert len({each for each in tokens if each.isalpha()}) <= most
-    assert sizes[0] == (region.symbols[1], region.length[1])
-    assert sizes[1] > sizes[0]
+        texts = [problem.split() for problem, _ in content["problems"]]
+        symbols = (len({token for token in text if token.isalpha()}) for text in texts)
+        largest.append((max(symbols), max(map(len, texts))))
+        assert largest[-1][0] <= most
+        assert largest[-1][1] <= longest
+    assert sizes[0] == (region.symbols[1], region.length[1]) == (3, 9)
+    assert sizes[1] == (4, 14)
+    assert largest[1][0] == 4 or largest[1][1] > 9
     for stop in (2, 4):  # the second round, the larger one, begins with step 4
         interrupted_after(stop, monkeypatch, learnt, run, growing(), resume=True)
     trained(learnt, run, growing(), resume=True)
@@ -113,5 +116,12 @@ def test_a_frontier_that_never_pays_is_reported(learnt, tmp_path, monkeypatch):
         lines += [f"[{name}]", *values]
     recipe.write_text("\n".join(lines))
     library.train(recipe, learnt.data.folder, out, start=learnt.run, say=said.append)
-    assert "no growth in the last 1 rounds" in said[0]
+    assert "grown to 3 of 7 symbols (" in said[0]
+    assert "and 9 of 20 tokens (" in said[0]
     assert load_model(out, "cpu").grown == (3, 9)
+
+
+def test_a_resumed_run_with_no_step_left_knows_how_far_it_came(learnt, tmp_path, monkeypatch):
+    interrupted_after(2, monkeypatch, learnt, tmp_path / "run", growing())
+    trained(learnt, tmp_path / "run", growing().with_steps(2), resume=True)
+    assert load_model(tmp_path / "run", "cpu").largest == (3, 9)
