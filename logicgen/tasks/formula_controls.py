@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from heapq import heappop, heappush
 from itertools import islice
 from typing import Any, ClassVar
@@ -40,11 +41,17 @@ class FormulaControl(Control):
     def answers(self, problem: str, count: int, shots: Sequence[Shot] = ()) -> list[str]:
         found: dict[str, None] = {}
         # An endless iterator may repeat itself, so the number of candidates is limited.
-        for answer in islice(self.candidates(self.task.decode_problem(problem)), 8 * count):
+        for answer in islice(self.candidates(_parsed(self.task, problem)), 8 * count):
             found[self.task.encode(answer)] = None
             if len(found) == count:
                 break
         return list(found)
+
+
+@lru_cache(maxsize=1 << 12)
+def _parsed(task: FormulaTask, problem: str) -> Formula:
+    """Return the formula of a problem. All controls of a task answer the same problems in turn."""
+    return task.decode_problem(problem)
 
 
 def polarities(graph: Graph, root: int) -> dict[str, int]:
