@@ -288,10 +288,11 @@ class EncoderDecoder(Model):
         matrix = self.embedding.matrix(self.training_symbols, generator, sequences)
         if anew and share is not None:
             matrix = matrix[share.rows]
+        within = MOST_KEPT["cpu" if batch.problems.device.type == "cpu" else "cuda"]
         kept = KEPT * self.features(batch.problems)
 
         def most(tokens: int) -> int:
-            return MOST_KEPT[batch.problems.device.type] // (kept * tokens) or 1
+            return within // (kept * tokens) or 1
 
         if len(batch.problems) <= most(max(batch.problems.shape[1], batch.inputs.shape[1])):
             return batch, self.transformer(matrix, batch.problems, batch.inputs, batch.places)

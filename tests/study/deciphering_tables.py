@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from logicgen.data.cards import markdown_table
+from tests.study.page_controls import guessed
 from tests.study.study_tables import Row, measures, part, rows, share
 
 
@@ -137,6 +138,28 @@ def in_context() -> str:
         for task, row in found.items()
     ]
     return markdown_table(["task", "as in training", "over 80 symbols, longer", "minutes"], lines)
+
+
+def in_context_128() -> str:
+    """Return the accuracies of models that know 128 characters, and of models that do not."""
+    kinds = {
+        "learned": "knows the characters (`learned`)",
+        "random": "random rows (`lexinvariant`)",
+        "shuffled": "shuffled rows (`lexinvariant-names`)",
+    }
+    found, lines = rows("lexinvariant-128"), []
+    for kind, text in kinds.items():
+        for cached in ("false", "true"):
+            cells = [f"{text}, {'with' if cached == 'true' else 'without'} a cache"]
+            for task in ("look-up", "permutation"):
+                row = found[f"{task},{kind},{cached}"]
+                cells += [row["as-trained"], row["to-512-tokens"]]
+            lines.append(cells)
+    cells = ["best control (`counter`, `guess`)"]
+    for data in ("lookup-128-characters", "permutation-128-characters"):
+        cells += [f"{guessed()[data, split][0][1]:.1%}" for split in ("test", "grid")]
+    heads = ["model", "look-up", "look-up, to 512 tokens", "permutation"]
+    return markdown_table([*heads, "permutation, to 512 tokens"], [*lines, cells])
 
 
 # Points of the study `lexinvariant-text`, with their names in tables.

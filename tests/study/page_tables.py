@@ -21,6 +21,7 @@ from tests.study.deciphering_tables import (
     cache,
     characters_by_position,
     in_context,
+    in_context_128,
     letters_by_position,
     letters_found,
     many,
@@ -276,7 +277,7 @@ MADE: dict[str, Callable[[], str]] = {
             overlap,
             cache,
         ),
-        *(which_rows, many, letters_by_position, letters_found, in_context),
+        *(which_rows, many, letters_by_position, letters_found, in_context, in_context_128),
         *(characters_by_position, prompts, partial, prompting, classes, needed, machines),
     )
 }
