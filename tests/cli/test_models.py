@@ -255,7 +255,7 @@ def test_ctrl_c_while_training_says_how_to_go_on(demo, tmp_path):
     data = folder / "copying-20" / "data"
     out = tmp_path / "run"
     arguments = ["train", "copying-interchangeable", "--data", data, "-o", out]
-    status, said = interrupted(arguments, lambda: any(out.glob("logs/events*")), tmp_path)
+    status, said = interrupted(arguments, lambda _: any(out.glob("logs/events*")), tmp_path)
     assert status == 130
     assert "Traceback" not in said
     assert "--resume" in said
@@ -275,7 +275,7 @@ def test_a_model_that_is_trained_on_stays_usable(demo, tmp_path):
     logs = tmp_path / "run" / "logs"
     events = len(list(logs.rglob("events*")))
     # Training writes a new file of events when it has begun.
-    status, _ = interrupted(arguments, lambda: appeared(logs, "events*") > events, tmp_path)
+    status, _ = interrupted(arguments, lambda _: appeared(logs, "events*") > events, tmp_path)
     assert status == 130
     assert (tmp_path / "run" / "model.json").read_bytes() == before
     assert run("evaluate", tmp_path / "run", "--data", data, "--limit", 3).returncode == 0

@@ -208,7 +208,7 @@ def saved_steps(out):
 def test_ctrl_c_saves_and_the_same_command_goes_on(study_file, tmp_path):
     out = tmp_path / "out"
     arguments = ["study", study_file(ONE, tiny=LONG), "-o", out]
-    status, said = interrupted(arguments, lambda: appeared(out, "events*"), tmp_path)
+    status, said = interrupted(arguments, lambda _: appeared(out, "events*"), tmp_path)
     assert status == 130
     assert "the same command goes on" in said
     assert "Traceback" not in said
