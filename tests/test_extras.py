@@ -86,6 +86,7 @@ def test_the_core_imports_without_any_extra(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_every_package_that_is_imported_is_of_the_core_or_of_an_extra():
     names = {re.match(r"[a-z_-]+", line)[0] for line in PROJECT["dependencies"]}
     known = {{"python-sat": "pysat"}.get(name, name) for name in names} | {"pysolvers", "logicgen"}

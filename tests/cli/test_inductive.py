@@ -26,6 +26,7 @@ def trained(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_show_prints_the_rules_and_draws_them(trained, tmp_path):
     result = run(*GRAMMAR, "show", trained / "run", "-o", tmp_path)
     assert result.returncode == 0, result.stderr

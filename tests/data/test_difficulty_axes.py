@@ -59,6 +59,7 @@ def cells(data):
     return list(csv.DictReader((data.folder / "cells.csv").open()))
 
 
+@pytest.mark.slow
 def test_cells_have_the_numbers_that_the_recipe_asks_for(traces):
     for split in traces.splits:
         rows = traces.table(split).to_pylist()

@@ -202,6 +202,7 @@ def other_process(folder, begin=0.0):
         return solving.start(f"{__name__}:make_at", [folder, begin], streams=streams), said
 
 
+@pytest.mark.slow
 def test_two_processes_begin_at_once(made, tmp_path):
     """One makes the data; the other is told so, or finds them made."""
     begin = time.time() + 1

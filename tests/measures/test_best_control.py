@@ -51,6 +51,7 @@ def right_answers(data, name, row, count):
     return [task.check(problem, task.decode_answer(each)).is_right for each in answers]
 
 
+@pytest.mark.slow
 def test_columns_name_the_controls_that_are_right(logic, random_scores):
     table, about = read_predictions(random_scores[0])
     assert about.controls == usual_controls(logic.task)

@@ -87,6 +87,7 @@ def test_right_wrong_and_unreadable_replies(data, right):
     assert verdicts(data, [bare], mode="tolerant") == ["exact"]
 
 
+@pytest.mark.slow
 def test_replies_without_tags_are_pointed_out(data, right, tmp_path):
     bare = [{**each, "completion": each["completion"][8:-9]} for each in right]
     path = write(bare, tmp_path / "bare.jsonl")
@@ -119,6 +120,7 @@ def test_scores_are_those_of_our_own_models(data, right, tmp_path):
     assert summary["overall"]["examples"] == len(right) - 1
 
 
+@pytest.mark.slow
 def test_replies_to_some_rows_leave_the_other_cells_white(data, right, tmp_path, monkeypatch):
     table = data.table("grid").to_pylist()
     first = right[:2]

@@ -211,6 +211,7 @@ def test_an_ensemble_averages_over_draws_of_rows(lookup):
         PromptedModel(Oracle(LETTERS), lookup).check(2, ensemble=2)
 
 
+@pytest.mark.slow
 def test_votes_elect_the_most_frequent_of_the_draws(permutation):
     data, model = permutation, Oracle(LETTERS)
     problems, sampling = encoded(data, range(6)), Sampling(0.6, seed=2)

@@ -210,6 +210,7 @@ def continuations(most: int, end: int) -> Iterator[tuple[int, ...]]:
     yield from product(others, repeat=most)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("network", ["cache", "rotary", "elman", "neural-n-gram", "n-gram"])
 def test_as_many_beams_as_continuations_find_the_best_of_all(network: str) -> None:
     made = ngram() if network == "n-gram" else model(network)

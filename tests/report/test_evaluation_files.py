@@ -61,6 +61,7 @@ def test_everything_follows_from_the_predictions(table, about, tmp_path):
     assert sum(int(cell["examples"]) for cell in cells) == summary["overall"]["examples"]
 
 
+@pytest.mark.slow
 def test_the_same_predictions_give_the_same_files(table, tmp_path):
     for name in ("one", "two"):
         write_predictions(table, tmp_path / name)

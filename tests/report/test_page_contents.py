@@ -52,6 +52,7 @@ def test_of_many_answers_the_wrong_ones_come_first_and_the_page_says_so(tmp_path
     assert sum(int(re.search(r"(\d+) examples", each)[1]) for each in counted) == 60
 
 
+@pytest.mark.slow
 def test_an_example_takes_at_most_500_bytes(tmp_path):
     make(tmp_path / "data", {
         "task": "ltl", "solver": None, "verifier": None, "grid": None,

@@ -193,6 +193,7 @@ def test_what_a_plugin_prints_is_no_output(installed):
     assert result.stdout.startswith("a=1")
 
 
+@pytest.mark.slow
 def test_a_crash_costs_one_line_of_many(installed):
     lines = ["a", "a & b", "a | b | c", "a ^ b", "c"]
     command = ["solve", "--task", "propositional", "--solver", "sometimes", "--in", "-"]

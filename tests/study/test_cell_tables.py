@@ -116,6 +116,7 @@ def test_few_points_are_set_side_by_side(study_file, tmp_path):
     assert "budgets" not in report
 
 
+@pytest.mark.slow
 def test_unequal_budgets_are_named(study_file, tmp_path):
     made = planned(study_file())
     records = {trial.name: answered(trial, scores_of(1)) for trial in made.trials.values()}

@@ -78,6 +78,7 @@ def test_tables_follow_from_records(study):
 OTHERS = [pytest.param(folder, marks=pytest.mark.slow) for folder in STUDIES[1:]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", [STUDIES[0], *OTHERS], ids=lambda folder: folder.name)
 def test_a_study_with_all_records_computes_nothing_and_draws_the_pictures(folder, tmp_path):
     shutil.copy(folder / FILE, tmp_path)
@@ -96,6 +97,7 @@ def test_each_table_has_one_place():
     assert set(MADE) <= set(names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_each_marked_table_is_made_from_the_records(page):
     """`python -m tests.study.page_tables` prints the tables."""
@@ -145,6 +147,7 @@ def test_the_pages_name_every_study():
 SHARE = re.compile(r"(\d+\.\d%)( ± \d+\.\d)?(\s\[-?\d+\.\d, -?\d+\.\d\])?")
 
 
+@pytest.mark.slow
 def test_figures_in_the_text_are_those_of_tables():
     """Shares with an interval or a deviation, wherever the text does not say *no record*."""
     known = set()

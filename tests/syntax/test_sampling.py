@@ -94,6 +94,7 @@ def test_uniform_weighs_tokens():
     assert chi_square_is_plausible(counts, {f: draws * w / whole for f, w in weight.items()})
 
 
+@pytest.mark.slow
 def test_conditioned_on_symbols_is_the_unconditioned_distribution_restricted():
     for distribution in ("uniform", "tree"):
         sampler = FormulaSampler(LANGUAGE, {"!": 1, "&": 2, "1": 1}, distribution, 3)

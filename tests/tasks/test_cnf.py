@@ -121,6 +121,7 @@ def test_cells_out_of_reach_hold_nothing():
         source.sample(Random(0), Cell(1, 1, 100))
 
 
+@pytest.mark.slow
 def test_every_row_is_one_flip_from_unsatisfiable_and_in_its_cell(made):
     data = load_dataset(made)
     numbers = lambda name: symbol_index(name) + 1  # noqa: E731

@@ -90,6 +90,7 @@ def test_the_logs_tell_of_steps_and_rounds(learnt, tmp_path):
     assert abs(distance[0]) < 1e-3 < abs(distance[-1])  # the model at first, and after three steps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS[:2])
 def test_right_answers_become_more_probable_than_wrong_ones(learnt, tmp_path, method):
     recipe = accepting(method, steps=40, problems=80, stored=0.0)
