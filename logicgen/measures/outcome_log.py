@@ -1,4 +1,4 @@
-"""A file with the outcomes of a run so far, so that an interrupted run continues."""
+"""A file with the outcomes of an unfinished run, from which the run continues."""
 
 from __future__ import annotations
 

@@ -129,18 +129,19 @@ class Batch(NamedTuple):
             network.train(mode)
             return logits
 
-        for rows, piece in self._pieces(pad, most):
+        for rows, problems, inputs in self._pieces(pad, most):
             own = matrix[rows] if matrix.dim() == 3 else matrix
-            whole = own, piece.problems, piece.inputs, piece.places
-            logits = checkpoint(read, *whole, use_reentrant=False)
-            missing = self.inputs.shape[1] - piece.inputs.shape[1]
+            places = (inputs != pad).flatten().nonzero()[:, 0]
+            logits = checkpoint(read, own, problems, inputs, places, use_reentrant=False)
+            missing = self.inputs.shape[1] - inputs.shape[1]
             parts.append(functional.pad(logits, (0, 0, 0, missing)))
             order.append(rows)
         return torch.cat(parts)[torch.cat(order).argsort()]
 
-    def _pieces(self, pad: int, most: Callable[[int], int]) -> Iterator[tuple[Tensor, Self]]:
-        """Yield parts of the batch, longest sequences first, each with the numbers of its rows."""
-        # Not the targets: in the share of a device, some sequences have none.
+    def _pieces(
+        self, pad: int, most: Callable[[int], int]
+    ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        """Yield the rows, problems and inputs of each part, longest sequences first."""
         read, written = ((ids != pad).sum(1) for ids in (self.problems, self.inputs))
         longest = torch.maximum(read, written)
         order = longest.argsort(descending=True, stable=True)
@@ -148,12 +149,7 @@ class Batch(NamedTuple):
         while start < len(order):
             rows = order[start : start + most(int(longest[order[start]]))]
             problems = self.problems[rows, : int(read[rows].max())]
-            inputs, targets = (
-                ids[rows, : int(written[rows].max())] for ids in (self.inputs, self.targets)
-            )
-            places = (inputs != pad).flatten().nonzero()[:, 0]
-            piece = self._replace(problems=problems, inputs=inputs, targets=targets, places=places)
-            yield rows, piece
+            yield rows, problems, self.inputs[rows, : int(written[rows].max())]
             start += len(rows)
 
 

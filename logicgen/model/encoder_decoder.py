@@ -59,8 +59,9 @@ EMBEDDINGS: dict[str, Callable[..., Embedding]] = {
 MOST_SCORES = 2**26
 # Bytes that training keeps for each feature of a token in a layer, measured.
 KEPT = 180
-# Most bytes that training keeps, by device. Larger batches are trained in parts.
-MOST_KEPT = {"cpu": 2**31, "cuda": 2**35}
+# Most bytes that training keeps, by device, in float32; in bfloat16, usual on a GPU, half of them.
+# Larger batches are trained in parts, which takes a third longer.
+MOST_KEPT = {"cpu": 2**31, "cuda": 3 * 2**35}
 # Most unfinished answers that are continued together, by device. Each answer needs memory for its
 # keys and values.
 MOST_ROWS = {"cpu": 1024, "cuda": 8192}

@@ -291,7 +291,8 @@ def corpus_sequences(corpus: Corpus, split: str) -> Sequences:
     return RowSequences(arrays, tokens) if rows else TextSequences(arrays, tokens)
 
 
-# Keys of a model's card that follow from the data or the training so far.
+# Keys of a model's card that are computed from the data or from rounds of training. Two cards of
+# one run may differ in them.
 FOLLOWING = ("alphabet", "region", "grown")
 
 Split = TypeVar("Split", EncodedSplit, Sequences)

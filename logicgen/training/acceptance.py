@@ -99,7 +99,8 @@ class AcceptanceLearner(ModelLearner):
             held_out=held_out,
             workers=workers,
         )
-        self._note_growth(last_round(folder))
+        if self.reward.grow:
+            self._note_growth(last_round(folder))
         if self.reward.method == "right-tokens":
             most = int(data.train.symbols.argmax())
             self._next(model.vocabulary.decode(data.train.problems[most].tolist()), [])

@@ -84,7 +84,7 @@ class Frontier:
         return f"new problems have grown to {' and '.join(sides)}"
 
     def _counts(self, side: int, found: Found) -> Counts:
-        """Return the counts of problems near the largest size, with those of a round."""
+        """Return the discounted counts at an edge after a round. side: 0 symbols, 1 tokens."""
         least = self.sizes[side] - STEPS[side]
         edge = [solved for size, solved in found if size[side] > least]
         asked, solved = self.edges[side]

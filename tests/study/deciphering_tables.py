@@ -81,9 +81,10 @@ def many() -> str:
 
 
 def perplexities(bits: Iterable[float], places: Iterable[tuple[int, int]]) -> list[float]:
-    """Return the perplexity of tokens with so many tokens before them, from the first to the last.
+    """Return the mean perplexity over each range of positions.
 
-    bits: of the tokens with 1, 2, ... tokens before them.
+    bits: the bits at positions 1, 2, ... The token at a position has that many tokens before it.
+    places: the first and the last position of each range.
     """
     by_position = np.array([np.nan, *bits])
     return [float(2 ** by_position[first : last + 1].mean()) for first, last in places]
