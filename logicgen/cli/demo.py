@@ -55,9 +55,9 @@ PARTS = [
     Part(
         "propositional-35",
         "propositional",
-        "The shipped models answer formulas with up to twice as many symbols as in training (the"
-        " blue box). The map `verified` counts the first of up to 16 answers that the solver"
-        " accepts.",
+        "The blue box shows the stored training problems of the shipped models: up to 5 symbols and"
+        " 35 tokens. They also learned from their own answers to larger problems. The map"
+        " `verified` counts the first of up to 16 answers that the solver accepts.",
         per_cell=3,
     ),
     Part("ltl-35", "ltl", per_cell=3),
