@@ -54,6 +54,16 @@ def test_the_api_documents_objects_that_exist():
             assert pkgutil.resolve_name(name), name
 
 
+@pytest.mark.needs("torch", "datasets", "trl")
+def test_what_pages_import_exists():
+    for page in PAGES:
+        for module, names in re.findall(
+            r"^(?:>>> )?from (logicgen[\w.]*) import ([\w, ]+)$", page.read_text(), re.M
+        ):
+            for name in names.split(", "):
+                assert pkgutil.resolve_name(f"{module}:{name}"), f"{page.name}: {module}, {name}"
+
+
 def _keys(table: type[Table]) -> list[str]:
     """Return the keys of a table of a recipe; those of the tables in it are `table.key`."""
     keys = []
