@@ -1,4 +1,4 @@
-# make demo      installs, tests two shipped models, then trains and tests a third (four minutes on two cores)
+# make demo      installs, tests two shipped models, then trains and tests a third (five minutes on two cores)
 # make test      the tests that need no cluster, browser, object store or third-party trainer
 # make test-all  the tests of `make test`, then all others, whose packages it installs (1.2 GB)
 # make lint      linter, formatter, type checker, and two checkers of prose

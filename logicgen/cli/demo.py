@@ -25,8 +25,8 @@ HEATMAP, DIFFICULTY = "heatmap.png", "difficulty.png"
 class Part:
     """A part of the demo: a data set, and a model that is trained on it or ships with logicgen.
 
-    The grid is the split for evaluation. A cell of the grid is the problems of one number of
-    symbols and one length, or a short range of lengths.
+    A cell of a grid is the problems of one number of symbols and one length, or a short range of
+    lengths.
 
     Attributes:
         data: the name of a data-set recipe.
@@ -34,8 +34,10 @@ class Part:
         says: a description of the heat map of the scores; empty for no description.
         steps: the number of training steps; None for a shipped model.
         limit: the number of examples to evaluate, over all cells; None means all examples.
-        per_cell: the number of examples in each cell of the grid. If it is given, all other splits
-            are empty. None means that the recipe determines the sizes of all splits.
+        per_cell: the number of examples in each cell of the grid, or of each length if the split is
+            `test`. If it is given, all other splits are empty. None means that the recipe
+            determines the sizes of all splits.
+        split: the split for evaluation, `grid` or `test`.
         picture: the heat map that is shown: by symbols and length, or by difficulty and length.
     """
 
@@ -45,6 +47,7 @@ class Part:
     steps: int | None = None
     limit: int | None = None
     per_cell: int | None = None
+    split: str = "grid"
     picture: str = HEATMAP
 
 
@@ -58,18 +61,21 @@ PARTS = [
         "The blue box shows the stored training problems of the shipped models: up to 5 symbols and"
         " 35 tokens. They also learned from their own answers to larger problems. The map"
         " `verified` counts the first of up to 16 answers that the solver accepts.",
-        per_cell=3,
+        per_cell=2,
     ),
-    Part("ltl-35", "ltl", per_cell=3),
+    Part("ltl-35", "ltl", per_cell=2),
     Part(
         "propositional-rare",
         "propositional",
         "Formulas of the literature (`-35`) are easy: programs that learn nothing do as well. The"
-        " other formulas have few right assignments, or need traces of several positions.",
+        " other formulas have few right assignments, or need traces of several positions. The last"
+        " two data sets (`-100-hard`) have up to 100 tokens.",
         per_cell=1,
         picture=DIFFICULTY,
     ),
     Part("ltl-temporal", "ltl", per_cell=1, picture=DIFFICULTY),
+    Part("propositional-100-hard", "propositional", per_cell=1, split="test", picture=DIFFICULTY),
+    Part("ltl-100-hard", "ltl", per_cell=1, split="test", picture=DIFFICULTY),
     Part(
         "copying-20",
         "copying-interchangeable",
@@ -84,7 +90,7 @@ TRAINED = [
     Part("ltl-mini", "ltl-interchangeable", steps=1500),
 ]
 PLAN = """\
-Two shipped models answer new formulas, easy and hard: a minute.
+Two shipped models answer new formulas, easy and hard: two minutes.
 A new model learns to copy strings: two minutes on two cores.
 Everything is written to {out}."""
 
@@ -96,7 +102,7 @@ Everything is written to {out}."""
 def command(out: Path | None, quick: bool, train: bool) -> None:
     """Test two shipped models, then train and test a third: data, verdicts, heat maps.
 
-    The demo takes four minutes on two cores. After an interruption the same command continues.
+    The demo takes five minutes on two cores. After an interruption the same command continues.
     Without the extra `train` it makes a data set and solves a few problems.
     """
     from logicgen.extras import MissingExtraError, need
@@ -112,7 +118,7 @@ def command(out: Path | None, quick: bool, train: bool) -> None:
     parts = PARTS + (TRAINED if train else [])
     for part in parts:
         results[part.data] = _run(part, out, quick)
-        put(f"\n{_score(part, results[part.data])}\n  {_grid(out, part) / part.picture}")
+        put(f"\n{_score(part, results[part.data])}\n  {_scores(out, part) / part.picture}")
     _write_results(out, parts, results)
     put(_last_lines(out, parts))
 
@@ -132,7 +138,7 @@ def _run(part: Part, out: Path, quick: bool) -> dict[str, Any]:
     if quick:
         recipe = _tiny(recipe.resized(QUICK_SIZE))
     if part.per_cell is not None:
-        recipe = _grid_alone(recipe, 1 if quick else part.per_cell)
+        recipe = _split_alone(recipe, part.split, 1 if quick else part.per_cell)
     data, run = _folders(out, part)
     seed = FRESH_SEED if part.steps is None else TRAINED_SEED
     make_data(recipe, data, name=part.data, seed=seed)
@@ -142,7 +148,8 @@ def _run(part: Part, out: Path, quick: bool) -> dict[str, Any]:
     _, summary = score_answers(
         run if part.steps is not None else Path(part.model),
         data,
-        _grid(out, part),
+        _scores(out, part),
+        split=part.split,
         search={},
         limit=QUICK_LIMIT if quick else part.limit,
         verified=VERIFIED if part.steps is None else None,
@@ -182,22 +189,29 @@ def _show_core(out: Path, error: LogicgenError) -> None:
     say(f"The demo of models: {error}")
 
 
-def _grid_alone(recipe: DataRecipe, per_cell: int) -> DataRecipe:
-    """Return a recipe with `per_cell` examples in each cell of the grid, and no other examples."""
-    assert recipe.grid is not None
-    none = recipe.sizes.model_copy(update=dict.fromkeys(("train", "validation", "test"), 0))
-    grid = recipe.grid.model_copy(update={"per_cell": per_cell})
-    return recipe.model_copy(update={"sizes": none, "grid": grid})
+def _split_alone(recipe: DataRecipe, split: str, per_cell: int) -> DataRecipe:
+    """Return a recipe with examples in one split: `per_cell` in each cell, or of each length."""
+    sizes = dict.fromkeys(("train", "validation", "test"), 0)
+    grid, region = recipe.grid, recipe.region
+    if split == "test":
+        sizes["test"] = per_cell * len(range(region.length[0], region.length[1] + 1))
+        grid, region = None, region.model_copy(update={"balance": "length"})
+    elif grid is not None:
+        grid = grid.model_copy(update={"per_cell": per_cell})
+    held = recipe.sizes.model_copy(update=sizes)
+    return recipe.model_copy(update={"sizes": held, "grid": grid, "region": region})
 
 
 def _tiny(recipe: DataRecipe) -> DataRecipe:
-    """Return the recipe with a smaller grid.
+    """Return the recipe with a smaller grid, or, if it has no grid, with fewer lengths.
 
     The numbers of symbols and the lengths of the grid exceed those of the training examples by at
     most 3.
     """
     region, grid = recipe.region, recipe.grid
-    assert grid is not None
+    if grid is None:
+        length = region.length[0], min(region.length[1], region.length[0] + 3)
+        return recipe.model_copy(update={"region": region.model_copy(update={"length": length})})
     symbols = grid.symbols[0], min(grid.symbols[1], region.symbols[1] + 3)
     length = grid.length[0], min(grid.length[1], region.length[1] + 3)
     smaller = grid.model_copy(update={"symbols": symbols, "length": length})
@@ -209,9 +223,9 @@ def _folders(out: Path, part: Part) -> tuple[Path, Path]:
     return out / part.data / "data", out / part.data / part.model
 
 
-def _grid(out: Path, part: Part) -> Path:
-    """Return the folder of the evaluation of a part on the grid."""
-    return _folders(out, part)[1] / "grid"
+def _scores(out: Path, part: Part) -> Path:
+    """Return the folder of the evaluation of a part."""
+    return _folders(out, part)[1] / part.split
 
 
 def _write_results(out: Path, parts: list[Part], results: dict[str, Any]) -> None:
@@ -234,7 +248,7 @@ def _write_results(out: Path, parts: list[Part], results: dict[str, Any]) -> Non
                 rows.append(_control_row(name, summary, shown, before))
     table = markdown_table(["right answers", *shown.values()], rows)
     pictures = "\n\n".join(
-        f"![{part.data}]({(_grid(out, part) / part.picture).relative_to(out).as_posix()})"
+        f"![{part.data}]({(_scores(out, part) / part.picture).relative_to(out).as_posix()})"
         for part in parts
     )
     text = f"""# Results of the demo
@@ -269,7 +283,7 @@ def _sentences(parts: list[Part]) -> str:
 
 def _last_lines(out: Path, parts: list[Part]) -> str:
     """Return the lines that end the demo: where its results are, and what to try next."""
-    report = (_grid(out, parts[1]) / "report.html").resolve().as_uri()
+    report = (_scores(out, parts[1]) / "report.html").resolve().as_uri()
     return f"""
 {_sentences(parts)}
 All scores and heat maps: {out / "results.md"}

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
+from math import ceil
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -62,6 +64,7 @@ from logicgen.tasks import Task, load_task
 
 PREDICTIONS, SUMMARY, CELLS = "predictions.parquet", "summary.json", "cells.csv"
 DIFFICULTY = "difficulty.csv"
+MOST_LENGTHS = 30  # the most columns of a heat map of difficulty
 
 # Columns that a table of predictions may lack, and the most bytes of a table in memory.
 OPTIONAL = (
@@ -152,9 +155,12 @@ def write_figures(folder: Path) -> dict[str, Any]:
         title += f", {percent(overall, 'verified_accuracy')} verified"
     save(draw_evaluation(cells, about, title), folder, "heatmap")
     if levels:
-        hard = scores.by_difficulty_and_length()
+        # One level may have few problems of each length, so a cell may have several lengths.
+        lengths = len({length for _, length in cells})
+        wider = replace(about, step=about.step * ceil(lengths / MOST_LENGTHS))
+        hard = Scores.of(table, wider).by_difficulty_and_length()
         label = level_label(scores.difficulty)
-        save(draw_evaluation(hard, about, title, label), folder, "difficulty")
+        save(draw_evaluation(hard, wider, title, label), folder, "difficulty")
     by_symbols = draw_symbols([(about.model, scores)], f"{about.data} ({about.split})")
     save(by_symbols, folder, "symbols")
     save(draw_lengths(scores, title), folder, "lengths")

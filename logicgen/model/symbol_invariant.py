@@ -14,6 +14,7 @@ from logicgen.model.network_tables import SymbolInvariantTable
 from logicgen.model.recipe import ModelRecipe
 from logicgen.model.sequences import ProblemData
 from logicgen.nn.symbol_invariant import (
+    UNCOUNTED,
     StreamDecoderLayer,
     StreamEncoderLayer,
     StreamOptions,
@@ -57,7 +58,7 @@ class SymbolInvariantModel(EncoderDecoder):
 
     def features(self, problems: Tensor) -> int:
         most = self.training_symbols
-        if not problems.is_cuda:  # counting would make a GPU wait
+        if not (problems.is_cuda and most <= UNCOUNTED):
             most = most_symbols(problems, len(self.vocabulary))
         return super().features(problems) * max(most + self.network.reserved, 1)
 

@@ -34,6 +34,10 @@ from logicgen.nn.memory import KeysValues, Memory, select_rows
 from logicgen.nn.streams import ArrangedStreams, PackedStreams, PaddedStreams, Streams
 from logicgen.nn.transformer import Transformer
 
+# In training on a GPU, each batch has a stream for each symbol, up to this number of symbols. With
+# more symbols, those of the batch are counted, for which the GPU has to wait.
+UNCOUNTED = 16
+
 
 @dataclass
 class StreamMemory(Memory):
@@ -235,7 +239,7 @@ class SymbolInvariantTransformer(Transformer):
     def _streams(self, matrix: Tensor, problems: Tensor) -> Streams:
         symbols = matrix.shape[-2] - self.fixed - 1
         most = symbols
-        if not (self.training and problems.is_cuda):  # counting would make a GPU wait
+        if not (self.training and problems.is_cuda and symbols <= UNCOUNTED):
             most = min(most, most_symbols(problems, self.fixed))
         return Streams.of(problems, self.fixed, symbols, self.options.reserved, max(most, 1))
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from logicgen.errors import LogicgenError
@@ -83,6 +84,7 @@ class TokenAutomaton:
         return TokenAutomaton(table, self.distance, tuple(tokens))
 
 
+@lru_cache(maxsize=64)
 def token_automaton(language: Language, longest: int) -> TokenAutomaton:
     """Return the automaton of all prefix texts of a language with up to `longest` tokens.
 

@@ -53,23 +53,26 @@ def test_the_demo_leaves_pictures_tables_and_numbers(whole_demo):
         "ltl-35": "ltl",
         "propositional-rare": "propositional",
         "ltl-temporal": "ltl",
+        "propositional-100-hard": "propositional",
+        "ltl-100-hard": "ltl",
         "copying-20": "copying-interchangeable",
         "propositional-mini": "propositional-interchangeable",
         "ltl-mini": "ltl-interchangeable",
     }
     assert list(results) == list(models)
+    literature = ("propositional-35", "ltl-35")
     table = (folder / "results.md").read_text()
     for name, summary in results.items():
-        scores = folder / name / models[name] / "grid"
-        picture = "difficulty" if name in ("propositional-rare", "ltl-temporal") else "heatmap"
+        split = "test" if name.endswith("-100-hard") else "grid"
+        scores = folder / name / models[name] / split
+        shipped = models[name] in ("propositional", "ltl")
+        picture = "difficulty" if shipped and name not in literature else "heatmap"
         assert (scores / f"{picture}.png").read_bytes().startswith(b"\x89PNG")
         assert (scores / f"{picture}.svg").is_file()
         assert json.loads((scores / "summary.json").read_text()) == summary
-        assert f"]({name}/{models[name]}/grid/{picture}.png)" in table
+        assert f"]({name}/{models[name]}/{split}/{picture}.png)" in table
         assert str(scores / f"{picture}.png") in result.stdout
-        assert ("verified_accuracy" in summary["overall"]) == (
-            models[name] in ("propositional", "ltl")
-        )
+        assert ("verified_accuracy" in summary["overall"]) == shipped
         assert (f"| {name}, verified |" in table) == ("verified_accuracy" in summary["overall"])
     for line in result.stdout.splitlines():
         if line.startswith("  logicgen solve"):
