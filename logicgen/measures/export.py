@@ -89,10 +89,11 @@ def _card(
     region = made["region"]
     ranges = [f"{low} to {high}" for low, high in (region["symbols"], region["length"])]
     duration = "" if minutes is None else f" in {minutes:,.0f} minutes"
+    last = "In its last training, logicgen" if made["recipe"].get("reward") else "Logicgen"
     lines = [f"# {plain(name)}", "", *([plain(about), ""] if about else [])]
     lines += [
         f"A model of {parameters:,} parameters for the task `{made['task']}`.",
-        f"Logicgen {made['versions']['logicgen']} trained it for {made['steps']:,} steps{duration}"
+        f"{last} {made['versions']['logicgen']} trained it for {made['steps']:,} steps{duration}"
         f" on problems of {ranges[0]} symbols and {ranges[1]} tokens"
         + (f" (`{' '.join(region['tokens'])}`)." if region.get("tokens") else "."),
         *_learning(made),
@@ -158,7 +159,7 @@ def _interval(score: dict[str, Any], key: str) -> str:
 def _limits(made: dict[str, Any]) -> list[str]:
     """Return the card's sentences on the limits of the model."""
     network, tokens = made["recipe"]["network"], made["region"].get("tokens")
-    found = ["Limits: the accuracy is not known beyond these tables."]
+    found = ["Limits: on other problems, the accuracy can be much lower than in these tables."]
     if tokens:
         found.append(
             "Formulas with other operators are rewritten in its own operators, if possible."
