@@ -109,7 +109,9 @@ def _encoded(tokens: Tokens, path: Path) -> np.ndarray:
                 raise LogicgenError(f"the model does not know {unknown!r}: remove it")
         ids = tokens.encode(text)
         if len(ids) < 2:
-            raise LogicgenError(f"{len(ids)} symbols are too few to read: give a longer text")
+            raise LogicgenError(
+                f"{len(ids)} symbols that the model knows are too few to read: give a longer text"
+            )
     return ids
 
 
@@ -148,7 +150,11 @@ def deciphered_lines(found: DecipheredText, symbol: str | None = None) -> list[s
     number_of = texts.index(symbol) if symbol in texts else -1
     places = np.argwhere(found.tokens == number_of).tolist()
     if not places:
-        raise LogicgenError(f"--symbol: {symbol!r} does not occur in the text")
+        known = " ".join(sorted(texts[each] for each in found.key()))
+        raise LogicgenError(
+            f"--symbol: {symbol!r} does not occur in the text as the model reads it; give one of"
+            f" {known}"
+        )
     lines = []
     for number, place in places:
         shares = found.probabilities[number, place]

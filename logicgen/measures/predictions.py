@@ -21,6 +21,7 @@ from logicgen.measures.verified import VerifiedSearch, draw_until_accepted
 from logicgen.processes.engines import open_pool
 from logicgen.tasks import Task
 from logicgen.tasks.judge import Item, Wants, finding_of, judge
+from logicgen.tokens import Vocabulary
 
 if TYPE_CHECKING:
     from logicgen.model.model import Answer, Answerer
@@ -302,10 +303,14 @@ def check_fits(model: Answerer, data: Dataset, about: About, ensemble: int = 1) 
     rows, or an ensemble without random parts of the embedding.
     """
     if model.task_name != data.task.name or model.vocabulary != data.vocabulary:
+        own, theirs = (
+            " ".join(each.fixed[Vocabulary.end + 1 :])
+            for each in (model.vocabulary, data.vocabulary)
+        )
         raise LogicgenError(
-            f"{about.model} was trained for {model.task_name} with {model.vocabulary}, but "
-            f"{data.folder} holds {data.task.name} with {data.vocabulary}: evaluate it on data "
-            "of its own task and vocabulary"
+            f"{about.model} was trained for {model.task_name} with the tokens {own}, but"
+            f" {data.folder} holds {data.task.name} with {theirs}: evaluate it on data of its own"
+            " task and tokens"
         )
     symbols = alphabets(model, data, data.table(about.split)["symbols"].to_numpy())
     model.check(int(symbols.max(initial=0)), ensemble)

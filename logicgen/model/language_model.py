@@ -157,8 +157,9 @@ class LanguageModel(Model):
             embedding = self.recipe.embedding
             method = embedding.method if embedding else self.recipe.kind
             raise LogicgenError(
-                f"{count} tokens are asked for, but the model knows {len(self.tokens)} and is"
-                f" {method}: only a lexinvariant model takes any number"
+                f"{count} tokens are asked for, symbols included, but the model was trained with"
+                f" {len(self.tokens)} and is {method}: give problems with fewer symbols, or train a"
+                " model with embedding.method = 'lexinvariant', which takes any number"
             )
 
     def check_same_tokens(self, corpus: Corpus, called: str) -> None:
@@ -169,7 +170,8 @@ class LanguageModel(Model):
         if self.tokens != corpus.tokens:
             raise LogicgenError(
                 f"{called} was trained with {len(self.tokens)} tokens of {self.task_name}, and"
-                f" {corpus.folder} has {len(corpus.tokens)} other tokens: evaluate it on a corpus"
+                f" {corpus.folder} has other tokens ({len(corpus.tokens)}), or the same in another"
+                " order: evaluate it on a corpus"
                 " of the same recipe (for ciphers: the same [corpus.text])"
             )
 

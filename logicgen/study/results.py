@@ -58,7 +58,7 @@ def study_report(study: Study, records: dict[str, list[Record]], counted: str) -
     heads, rows = _table(measured)
     first, points = measured[0]
     ranking = first.ranking(points) if len(points) > MOST_NAMED else None
-    says += _unequal_steps(points)
+    says += _unequal_budgets(records)
     tables: list[Cells] = [(f"{counted} {says}", heads, rows)]
     pictures: list[Picture] = []
     if ranking is not None:
@@ -71,12 +71,20 @@ def study_report(study: Study, records: dict[str, list[Record]], counted: str) -
     return Report(study.name, study.description, tables, pictures, {TABLE: _lines(measured)})
 
 
-def _unequal_steps(points: list[Findings]) -> str:
-    """Return a sentence if combinations of settings were trained for different steps, else ""."""
-    steps = [run.steps for point in points for run in point.runs]
-    if len(set(steps)) <= 1:
-        return ""
-    return f" **The budgets differ: {min(steps):,} to {max(steps):,} training steps.**"
+def _unequal_budgets(records: dict[str, list[Record]]) -> str:
+    """Return a sentence if models were trained for different steps or in other batches, else ""."""
+    every = [record for some in records.values() for record in some]
+    tables = [record.training.model.training for record in every]
+    budgets = {
+        "training steps": {record.run.steps for record in every},
+        "examples in a batch": {table.batch_size for table in tables if table is not None},
+    }
+    unequal = [
+        f"{min(counts):,} to {max(counts):,} {noun}"
+        for noun, counts in budgets.items()
+        if len(counts) > 1
+    ]
+    return f" **The budgets differ: {', '.join(unequal)}.**" if unequal else ""
 
 
 def measured_of(records: dict[str, list[Record]]) -> Measured:

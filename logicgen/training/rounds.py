@@ -123,6 +123,12 @@ class Rounds:
         """Return the frontier of the first round: the ranges of the training region."""
         region = self.recipe.region
         ranges = (region.symbols, self.symbols), (region.length, self.length)
+        if all(most <= trained[1] for trained, (_, most) in ranges):
+            raise LogicgenError(
+                f"reward.grow: {self.symbols[1]} symbols and {self.length[1]} tokens, the goals,"
+                " are not beyond the training region: raise reward.symbols or reward.length, or"
+                " leave grow out"
+            )
         first = [min(max(trained[1], low), most) for trained, (low, most) in ranges]
         return Frontier((first[0], first[1]), (self.symbols[1], self.length[1]))
 

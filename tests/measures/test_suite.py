@@ -237,7 +237,9 @@ def test_right_replies_to_the_prompts_are_right(place, suite, tmp_path):
         (lambda row: row | {"row": True}, None, "row True; give 0 to 29"),
         (lambda row: row | {"form": 3}, None, "form 3; give 0 to 2"),
         (lambda row: row | {"row": 0, "form": 0}, None, "a second reply"),
-        (lambda row: {k: row[k] for k in ("part", "row", "form")}, None, "no `completion`"),
+        (lambda row: {k: row[k] for k in ("part", "row", "form")}, None, "no text as `completion`"),
+        (lambda row: row | {"completion": 5}, None, "no text as `completion`"),
+        (lambda row: row, lambda row: False, "replies.jsonl: no replies"),
         (lambda row: row, lambda row: row["row"] > 3, "4 of the 30 replies .* missing"),
     ],
 )
@@ -246,6 +248,15 @@ def test_faulty_replies_are_refused(suite, tmp_path, change, of, message):
     write_lines(replies(suite, change, of or (lambda row: True)), file)
     with pytest.raises(LogicgenError, match=message):
         library.run_suite(suite, str(file), tmp_path / "result.json")
+
+
+def test_a_reply_without_text_is_wrong(suite, tmp_path):
+    file = tmp_path / "replies.jsonl"
+    rows = list(replies(suite, of=lambda row: row["form"] == 0))
+    write_lines([rows[0] | {"completion": None}, *rows[1:]], file)
+    library.run_suite(suite, str(file), tmp_path / "result.json")
+    score = part_scores(SuiteResult.read(tmp_path / "result.json", suite))["formulas"]
+    assert score.plain == pytest.approx(29 / 30)
 
 
 def test_the_rewrites_need_no_replies(suite, tmp_path):

@@ -123,10 +123,14 @@ def test_unequal_budgets_are_named(study_file, tmp_path):
     first = records["normal-0"]
     training = {**first.found["training"], "steps": 1500}
     found = {**first.found, "training": training}
-    records["normal-0"] = first.model_copy(update={"found": found})
+    model = first.arguments["model"]
+    model = {**model, "training": {**model["training"], "batch_size": 7}}
+    update = {"found": found, "arguments": {**first.arguments, "model": model}}
+    records["normal-0"] = first.model_copy(update=update)
     made.write(records, tmp_path)
     report = (tmp_path / "results.md").read_text()
-    assert "**The budgets differ: 5 to 1,500 training steps.**" in report
+    said = "**The budgets differ: 5 to 1,500 training steps, 4 to 7 examples in a batch.**"
+    assert said in report
 
 
 MANY = """

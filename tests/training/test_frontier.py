@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from logicgen import library
+from logicgen.errors import LogicgenError
 from logicgen.model.checkpoint import load_model
 from logicgen.training import frontier as growth
 from logicgen.training.attempts import last_round
@@ -68,6 +69,12 @@ def test_a_file_holds_it():
 def test_growth_without_a_goal_is_refused():
     with pytest.raises(ValueError, match="grow: without symbols or length"):
         accepting(grow=True)
+
+
+def test_goals_inside_the_training_region_are_refused(learnt, tmp_path):
+    reward = accepting(grow=True, symbols=(1, 3), length=(1, 9))
+    with pytest.raises(LogicgenError, match="the goals, are not beyond the training region"):
+        trained(learnt, tmp_path / "run", reward)
 
 
 def growing():
