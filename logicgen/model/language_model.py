@@ -169,10 +169,9 @@ class LanguageModel(Model):
         """
         if self.tokens != corpus.tokens:
             raise LogicgenError(
-                f"{called} was trained with {len(self.tokens)} tokens of {self.task_name}, and"
-                f" {corpus.folder} has other tokens ({len(corpus.tokens)}), or the same in another"
-                " order: evaluate it on a corpus"
-                " of the same recipe (for ciphers: the same [corpus.text])"
+                f"the {len(self.tokens)} tokens of {called} ({self.task_name}) are not the"
+                f" {len(corpus.tokens)} of {corpus.folder}, or in another order: evaluate it on a"
+                " corpus of the same recipe (for ciphers: the same [corpus.text])"
             )
 
     def log_probabilities(
