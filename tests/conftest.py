@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-# Tests run in about as many processes as there are cores: more threads only wait for each other.
+# Tests run in as many processes as there are cores: more threads only wait for each other.
 for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
@@ -27,14 +27,6 @@ pytest_plugins = ["tests.missing_extras"]
 settings.register_profile("ci", deadline=None, max_examples=50)
 settings.register_profile("fuzz", deadline=None, max_examples=2000, print_blob=True)
 settings.load_profile(os.environ.get("LOGICGEN_HYPOTHESIS", "ci"))
-
-
-def pytest_xdist_auto_num_workers() -> int:
-    """Return the number of processes that run tests: one more than cores.
-
-    Many tests wait for processes that they start, and meanwhile another test can run.
-    """
-    return (os.cpu_count() or 1) + 1
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

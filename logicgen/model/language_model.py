@@ -157,9 +157,9 @@ class LanguageModel(Model):
             embedding = self.recipe.embedding
             method = embedding.method if embedding else self.recipe.kind
             raise LogicgenError(
-                f"{count} tokens are asked for, symbols included, but the model was trained with"
-                f" {len(self.tokens)} and is {method}: give problems with fewer symbols, or train a"
-                " model with embedding.method = 'lexinvariant', which takes any number"
+                f"{count} tokens are asked for, symbols included, but the model knows"
+                f" {len(self.tokens)} and is {method}: only a lexinvariant model takes any number;"
+                " give problems with fewer symbols"
             )
 
     def check_same_tokens(self, corpus: Corpus, called: str) -> None:
@@ -170,8 +170,8 @@ class LanguageModel(Model):
         if self.tokens != corpus.tokens:
             raise LogicgenError(
                 f"the {len(self.tokens)} tokens of {called} ({self.task_name}) are not the"
-                f" {len(corpus.tokens)} of {corpus.folder}, or in another order: evaluate it on a"
-                " corpus of the same recipe (for ciphers: the same [corpus.text])"
+                f" {len(corpus.tokens)} of {corpus.folder}, or in another order: give a corpus of"
+                " the same recipe (for ciphers: the same [corpus.text])"
             )
 
     def log_probabilities(

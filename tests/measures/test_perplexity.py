@@ -202,7 +202,7 @@ def test_embedding_seeds_are_different_draws(strings):
 
 def test_a_model_of_other_tokens(text, strings):
     model = untrained(Tokens("names", ["<end>", "a"]), "automaton")
-    with pytest.raises(LogicgenError, match="some was trained with 2 tokens of automaton"):
+    with pytest.raises(LogicgenError, match=r"the 2 tokens of some \(automaton\) are not the"):
         measure_perplexity(model, strings, "some")
 
 

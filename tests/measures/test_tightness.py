@@ -229,5 +229,5 @@ def test_the_least_of_a_corpus_is_the_least_of_its_tokens(tmp_path):
         assert found.sequence == int(np.argmin(lines))
         assert found.sequences == 9
         assert found.log_probability >= tightness(model, range(9)).log_least
-    with pytest.raises(LogicgenError, match="or in another order: evaluate it on a"):
+    with pytest.raises(LogicgenError, match="or in another order: give a corpus"):
         least_end(neural(tokens=Tokens("names", ["<end>", "x"])), corpus, "model")
