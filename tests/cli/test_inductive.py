@@ -92,7 +92,7 @@ def test_what_is_wrong_is_named(trained, tmp_path):
     )
     refused(
         run("evaluate", model, "--data", tmp_path / "longer"),
-        "evaluate it on a corpus of the same recipe",
+        "give a corpus of the same recipe",
     )
 
 
