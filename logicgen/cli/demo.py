@@ -194,7 +194,7 @@ def _split_alone(recipe: DataRecipe, split: str, per_cell: int) -> DataRecipe:
     sizes = dict.fromkeys(("train", "validation", "test"), 0)
     grid, region = recipe.grid, recipe.region
     if split == "test":
-        sizes["test"] = per_cell * len(range(region.length[0], region.length[1] + 1))
+        sizes["test"] = per_cell * (region.length[1] - region.length[0] + 1)
         grid, region = None, region.model_copy(update={"balance": "length"})
     elif grid is not None:
         grid = grid.model_copy(update={"per_cell": per_cell})

@@ -320,7 +320,6 @@ def read_suite_replies(
     Raises LogicgenError if an entry is wrong, or if a form of a part has some replies, but not all.
     """
     found: dict[str, list[list[str | None]]] = {}
-    seen = set()
     for number, entry in enumerate(entries, 1):
         place = f"{where}, reply {number}"
         check_version(suite, entry.get("suite"), entry.get("fingerprint"), place)
@@ -328,10 +327,9 @@ def read_suite_replies(
         text = entry.get("completion", False)  # null: the model gave no text
         if not (text is None or isinstance(text, str)):
             raise LogicgenError(f"{place}: no text as `completion`, which is the model's text")
-        if (part, row, form) in seen:
-            raise LogicgenError(f"{place}: a second reply to {part}, row {row}, form {form}")
-        seen.add((part, row, form))
         forms = found.setdefault(part, [[None] * len(suite.rows[part]) for _ in range(FORMS)])
+        if forms[form][row] is not None:
+            raise LogicgenError(f"{place}: a second reply to {part}, row {row}, form {form}")
         forms[form][row] = text or ""
     if not found:
         raise LogicgenError(f"{where}: no replies")

@@ -130,7 +130,9 @@ class NetworkTable(Table):
         if recipe.training is not None:
             self._check_training(recipe.training, recipe.learns)
         if recipe.reward is not None and recipe.learns != "accepted":
-            raise ValueError("[reward]: goes with training.learn = 'accepted': add this key, too")
+            raise ValueError(
+                "[reward]: goes with training.learn = 'accepted': set this, or leave the table out"
+            )
 
     def _check_training(self, training: TrainingTable, learns: str) -> None:
         """Raise ValueError if keys of `[training]` do not fit the kind of model."""

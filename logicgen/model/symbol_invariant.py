@@ -14,12 +14,10 @@ from logicgen.model.network_tables import SymbolInvariantTable
 from logicgen.model.recipe import ModelRecipe
 from logicgen.model.sequences import ProblemData
 from logicgen.nn.symbol_invariant import (
-    UNCOUNTED,
     StreamDecoderLayer,
     StreamEncoderLayer,
     StreamOptions,
     SymbolInvariantTransformer,
-    most_symbols,
 )
 from logicgen.nn.transformer import Transformer
 
@@ -29,6 +27,7 @@ class SymbolInvariantModel(EncoderDecoder):
 
     noun = "a symbol-invariant model"
     network: SymbolInvariantTable
+    transformer: SymbolInvariantTransformer
 
     def _transformer(self, **arguments: Any) -> Transformer:
         keys = set(StreamOptions.__dataclass_fields__)
@@ -57,9 +56,7 @@ class SymbolInvariantModel(EncoderDecoder):
         return model
 
     def features(self, problems: Tensor) -> int:
-        most = self.training_symbols
-        if not (problems.is_cuda and most <= UNCOUNTED):
-            most = most_symbols(problems, len(self.vocabulary))
+        most = self.transformer.symbols_of(problems, self.training_symbols)
         return super().features(problems) * max(most + self.network.reserved, 1)
 
     def most_together(self, symbols: int, tokens: int) -> int:

@@ -34,8 +34,8 @@ from logicgen.nn.memory import KeysValues, Memory, select_rows
 from logicgen.nn.streams import ArrangedStreams, PackedStreams, PaddedStreams, Streams
 from logicgen.nn.transformer import Transformer
 
-# In training on a GPU, each batch has a stream for each symbol, up to this number of symbols. With
-# more symbols, those of the batch are counted, for which the GPU has to wait.
+# Counting the symbols of a batch makes a GPU wait. If training has at most this number of symbols,
+# they are not counted there, and each batch has all streams.
 UNCOUNTED = 16
 
 
@@ -238,10 +238,17 @@ class SymbolInvariantTransformer(Transformer):
 
     def _streams(self, matrix: Tensor, problems: Tensor) -> Streams:
         symbols = matrix.shape[-2] - self.fixed - 1
-        most = symbols
-        if not (self.training and problems.is_cuda and symbols <= UNCOUNTED):
-            most = min(most, most_symbols(problems, self.fixed))
-        return Streams.of(problems, self.fixed, symbols, self.options.reserved, max(most, 1))
+        most = max(self.symbols_of(problems, symbols), 1)
+        return Streams.of(problems, self.fixed, symbols, self.options.reserved, most)
+
+    def symbols_of(self, problems: Tensor, symbols: int) -> int:
+        """Return the number of symbols for which padded problems (B, S) have streams.
+
+        symbols: the number of symbols of the embedding matrix.
+        """
+        if self.training and problems.is_cuda and symbols <= UNCOUNTED:
+            return symbols
+        return min(symbols, most_symbols(problems, self.fixed))
 
     def _causal(self, at: Positions, answers: Tensor) -> Positions:
         if at.mask is not None or answers.shape[1] == 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from fractions import Fraction
 from math import comb
 
@@ -175,6 +176,21 @@ def test_scores_by_difficulty_divide_all_answers(random_scores):
     assert {"difficulty.csv", "difficulty.png"} <= {path.name for path in folder.iterdir()}
     [first, *_] = (folder / "difficulty.csv").read_text().splitlines()
     assert first.startswith("satisfying,examples")
+
+
+def test_a_map_of_difficulty_joins_lengths(random_scores, tmp_path, monkeypatch):
+    folder, summary = random_scores
+    shutil.copy(folder / "predictions.parquet", tmp_path)
+    maps = []
+    monkeypatch.setattr(evaluation, "MOST_LENGTHS", 3)
+    monkeypatch.setattr(evaluation, "save", lambda *_: None)
+    draw = lambda cells, *_: maps.append(cells)  # noqa: E731
+    monkeypatch.setattr(evaluation, "draw_evaluation", draw)
+    evaluation.write_figures(tmp_path)
+    plain, hard = maps
+    assert len({length for _, length in plain}) > 3
+    assert 1 < len({length for _, length in hard}) <= 3
+    assert sum(score.examples for score in hard.values()) == summary["overall"]["examples"]
 
 
 @pytest.mark.parametrize(
