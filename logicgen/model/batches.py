@@ -13,7 +13,7 @@ its share of the sequences. So the number of devices changes a training only by 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -108,49 +108,49 @@ class Batch(NamedTuple):
         network: nn.Module,
         matrix: Tensor,
         pad: int,
-        most: Callable[[int], int],
+        pieces: Sequence[Tensor],
+        again: bool,
     ) -> Tensor:
-        """Return a network's logits (B, T, V) for a batch that is too large for the memory.
-
-        The network reads parts of the batch, and reads each part again in the backward pass.
+        """Return a network's logits (B, T, V) for a batch that it reads in pieces.
 
         matrix: token rows for the whole batch (V, width), or for each problem (B, V, width).
         pad: id of `<pad>`.
-        most: a function that returns the most problems of a part, given its longest sequence.
+        pieces: the rows of each piece.
+        again: whether to keep no features of a piece, and to read it again in the backward pass.
         """
-        order, parts = [], []
+        parts = []
         training = network.training
+        lengths, written = ((ids != pad).sum(1) for ids in (self.problems, self.inputs))
 
         def read(*whole: Tensor) -> Tensor:
-            """Return the logits of a part, always in the mode of the first reading."""
+            """Return the logits of a piece, always in the mode of the first reading."""
             mode = network.training
             network.train(training)
             logits: Tensor = network(*whole)
             network.train(mode)
             return logits
 
-        for rows, problems, inputs in self._pieces(pad, most):
+        for rows in pieces:
+            problems = self.problems[rows, : int(lengths[rows].max())]
+            inputs = self.inputs[rows, : int(written[rows].max())]
             own = matrix[rows] if matrix.dim() == 3 else matrix
             places = (inputs != pad).flatten().nonzero()[:, 0]
-            logits = checkpoint(read, own, problems, inputs, places, use_reentrant=False)
+            piece = own, problems, inputs, places
+            logits = checkpoint(read, *piece, use_reentrant=False) if again else network(*piece)
             missing = self.inputs.shape[1] - inputs.shape[1]
             parts.append(functional.pad(logits, (0, 0, 0, missing)))
-            order.append(rows)
-        return torch.cat(parts)[torch.cat(order).argsort()]
+        return torch.cat(parts)[torch.cat(list(pieces)).argsort()]
 
-    def _pieces(
-        self, pad: int, most: Callable[[int], int]
-    ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-        """Yield the rows, problems and inputs of each part, longest sequences first."""
+    def pieces(self, pad: int, most: int) -> list[Tensor]:
+        """Return the rows of pieces with at most `most` padded tokens, longest sequences first."""
         read, written = ((ids != pad).sum(1) for ids in (self.problems, self.inputs))
-        longest = torch.maximum(read, written)
-        order = longest.argsort(descending=True, stable=True)
-        start = 0
+        longest, order = torch.maximum(read, written).sort(descending=True, stable=True)
+        found, start, lengths = [], 0, longest.tolist()
         while start < len(order):
-            rows = order[start : start + most(int(longest[order[start]]))]
-            problems = self.problems[rows, : int(read[rows].max())]
-            yield rows, problems, self.inputs[rows, : int(written[rows].max())]
-            start += len(rows)
+            end = start + max(most // lengths[start], 1)
+            found.append(order[start:end])
+            start = end
+        return found
 
 
 def make_batch(split: EncodedSplit, rows: np.ndarray, step: int = 0) -> Batch:

@@ -289,16 +289,23 @@ class EncoderDecoder(Model):
         matrix = self.embedding.matrix(self.training_symbols, generator, sequences)
         if anew and share is not None:
             matrix = matrix[share.rows]
-        within = MOST_KEPT["cpu" if batch.problems.device.type == "cpu" else "cuda"]
-        kept = KEPT * self.features(batch.problems)
-
-        def most(tokens: int) -> int:
-            return within // (kept * tokens) or 1
-
-        if len(batch.problems) <= most(max(batch.problems.shape[1], batch.inputs.shape[1])):
+        pieces, again = self.pieces(batch)
+        if len(pieces) == 1:
             return batch, self.transformer(matrix, batch.problems, batch.inputs, batch.places)
         pad = self.vocabulary.pad
-        return batch, batch.read_in_pieces(self.transformer, matrix, pad, most)
+        return batch, batch.read_in_pieces(self.transformer, matrix, pad, pieces, again)
+
+    def pieces(self, batch: Batch) -> tuple[list[Tensor], bool]:
+        """Return the rows of each piece of a batch that the network reads at a time.
+
+        The second value is true if the batch is too large for the memory. Then the network reads
+        each piece again in the backward pass.
+        """
+        kept = KEPT * self.features(batch.problems)
+        most = MOST_KEPT["cpu" if batch.problems.device.type == "cpu" else "cuda"] // kept
+        if len(batch.problems) * max(batch.problems.shape[1], batch.inputs.shape[1]) <= most:
+            return [torch.arange(len(batch.problems), device=batch.problems.device)], False
+        return batch.pieces(self.vocabulary.pad, most), True
 
     def validate(self, batch: Batch, data: ProblemData) -> dict[str, Tensor]:
         """Return the loss of a held-out batch, and the share of exact greedy answers."""
@@ -402,9 +409,13 @@ class EncoderDecoder(Model):
         """Return the most features of all layers for a token of padded problems (B, S)."""
         return (self.network.encoder_layers + self.network.decoder_layers) * self.network.width
 
-    def most_together(self, symbols: int, tokens: int) -> int:
-        """Return the largest batch size for problems with these numbers of symbols and tokens."""
-        return MOST_SCORES // tokens**2 or 1
+    def size(self, problem: Sequence[int]) -> tuple[int, int]:
+        """Return the number of a problem's streams (1 without streams), and of its tokens."""
+        return 1, len(problem)
+
+    def most_together(self, streams: int, tokens: int) -> int:
+        """Return the largest batch size for problems with these numbers of streams and tokens."""
+        return MOST_SCORES // (streams * tokens**2) or 1
 
     def check(self, symbols: int, ensemble: int = 1) -> None:
         """Raise LogicgenError if the embedding has too few rows for this number of symbols.
@@ -441,15 +452,7 @@ class EncoderDecoder(Model):
         self.eval()
         problems, symbols, decoding = request.problems, request.symbols, request.decoding
         several: list[list[Answer]] = [[] for _ in problems]
-        order = sorted(range(len(problems)), key=lambda row: len(problems[row]))
-        longest = max(map(len, problems), default=0) + 1
-        prefixes = decoding.beams if isinstance(decoding, BeamSearch) else decoding.answers
-        together = min(
-            self.most_together(symbols, longest), MOST_ROWS[self.device.type] // prefixes
-        )
-        size = max(min(request.batch_size, together), 1)
-        for start in range(0, len(order), size):
-            rows = order[start : start + size]
+        for rows in self._batches(request):
             decoded = decode(
                 self.transformer,
                 matrices,
@@ -464,6 +467,19 @@ class EncoderDecoder(Model):
             for row, answers in zip(rows, read_answers(decoded, self.vocabulary), strict=True):
                 several[row] = answers
         return several
+
+    def _batches(self, request: Request) -> Iterator[list[int]]:
+        """Yield the rows of problems that are decoded together, the largest problems first."""
+        problems, decoding = request.problems, request.decoding
+        sizes = [self.size(problem) for problem in problems]
+        order = sorted(range(len(problems)), key=sizes.__getitem__)
+        longest = max(map(len, problems), default=0) + 1
+        prefixes = decoding.beams if isinstance(decoding, BeamSearch) else decoding.answers
+        most = min(MOST_ROWS[self.device.type] // prefixes, request.batch_size)
+        while order:
+            together = min(most, self.most_together(sizes[order[-1]][0], longest))
+            yield order[-max(together, 1) :]
+            del order[-max(together, 1) :]
 
     def named(self, batch: Batch, symbols: int) -> Batch:
         """Return a batch as the network reads it, with canonical names if `canonical` is true."""

@@ -269,8 +269,8 @@ class RewardTable(Table):
             (`training/curriculum.py`). Otherwise problems are drawn evenly from all cells.
         beyond: controls whose first answer to a new problem has to be wrong. A solver makes sure
             that these problems have an answer; its answer is not used.
-        unsatisfiable: with `beyond`, draw problems without an answer, too. A model that never meets
-            them in its rounds forgets to say that a problem has no answer.
+        unsatisfiable: with `beyond`, the share of problems without an answer; 0 if not given. A
+            model that never meets them in its rounds forgets to say that a problem has no answer.
         clip: `policy-gradient` ignores an answer if its probability per token has changed by more
             than this share since it was drawn; 0.2 if not given.
     """
@@ -287,7 +287,7 @@ class RewardTable(Table):
     grow: bool | None = None
     curriculum: bool = True
     beyond: Annotated[tuple[str, ...], Field(strict=False)] | None = None
-    unsatisfiable: bool | None = None
+    unsatisfiable: Share | None = None
     clip: Annotated[float, Field(gt=0, lt=1)] | None = None
 
     @model_validator(mode="after")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 import torch
 from torch import Tensor
 
 from logicgen.errors import LogicgenError
-from logicgen.model.encoder_decoder import MOST_SCORES, EncoderDecoder
+from logicgen.model.batches import Batch
+from logicgen.model.encoder_decoder import KEPT, MOST_KEPT, EncoderDecoder
 from logicgen.model.network_tables import SymbolInvariantTable
 from logicgen.model.recipe import ModelRecipe
 from logicgen.model.sequences import ProblemData
@@ -20,6 +21,11 @@ from logicgen.nn.symbol_invariant import (
     SymbolInvariantTransformer,
 )
 from logicgen.nn.transformer import Transformer
+
+# Most tokens of all streams, with padding, that training reads at a time, by device. A GPU computes
+# padding, too. So a batch is read in pieces of problems with similar numbers of symbols. A CPU
+# leaves padding out.
+MOST_PADDED: dict[str, int | None] = {"cpu": None, "cuda": 2**18}
 
 
 class SymbolInvariantModel(EncoderDecoder):
@@ -56,11 +62,29 @@ class SymbolInvariantModel(EncoderDecoder):
         return model
 
     def features(self, problems: Tensor) -> int:
-        most = self.transformer.symbols_of(problems, self.training_symbols)
+        most = int(self.transformer.symbols_of(problems).max())
         return super().features(problems) * max(most + self.network.reserved, 1)
 
-    def most_together(self, symbols: int, tokens: int) -> int:
-        return MOST_SCORES // (max(symbols, 1) * tokens**2) or 1
+    def size(self, problem: Sequence[int]) -> tuple[int, int]:
+        symbols = {token for token in problem if token >= len(self.vocabulary)}
+        return max(len(symbols) + self.network.reserved, 1), len(problem)
+
+    def pieces(self, batch: Batch) -> tuple[list[Tensor], bool]:
+        device = "cpu" if batch.problems.device.type == "cpu" else "cuda"
+        most = MOST_PADDED[device]
+        if most is None:
+            return super().pieces(batch)
+        order = self.transformer.symbols_of(batch.problems).sort(descending=True, stable=True)
+        tokens = max(batch.problems.shape[1], batch.inputs.shape[1])
+        streams = [max(each + self.network.reserved, 1) for each in order.values.tolist()]
+        pieces, start, padded = [], 0, 0
+        while start < len(streams):
+            end = start + max(most // (streams[start] * tokens), 1)
+            pieces.append(order.indices[start:end])
+            padded += len(pieces[-1]) * streams[start] * tokens
+            start = end
+        kept = KEPT * padded * super().features(batch.problems)
+        return pieces, len(pieces) > 1 and kept > MOST_KEPT[device]
 
     @property
     def canonical(self) -> bool:

@@ -34,10 +34,6 @@ from logicgen.nn.memory import KeysValues, Memory, select_rows
 from logicgen.nn.streams import ArrangedStreams, PackedStreams, PaddedStreams, Streams
 from logicgen.nn.transformer import Transformer
 
-# Counting the symbols of a batch makes a GPU wait. If training has at most this number of symbols,
-# they are not counted there, and each batch has all streams.
-UNCOUNTED = 16
-
 
 @dataclass
 class StreamMemory(Memory):
@@ -238,17 +234,14 @@ class SymbolInvariantTransformer(Transformer):
 
     def _streams(self, matrix: Tensor, problems: Tensor) -> Streams:
         symbols = matrix.shape[-2] - self.fixed - 1
-        most = max(self.symbols_of(problems, symbols), 1)
+        most = max(int(self.symbols_of(problems).max()), 1)
         return Streams.of(problems, self.fixed, symbols, self.options.reserved, most)
 
-    def symbols_of(self, problems: Tensor, symbols: int) -> int:
-        """Return the number of symbols for which padded problems (B, S) have streams.
-
-        symbols: the number of symbols of the embedding matrix.
-        """
-        if self.training and problems.is_cuda and symbols <= UNCOUNTED:
-            return symbols
-        return min(symbols, most_symbols(problems, self.fixed))
+    def symbols_of(self, problems: Tensor) -> Tensor:
+        """Return the number of different symbols (B,) of each of B padded problems (B, S)."""
+        symbols = problems.masked_fill(problems < self.fixed, -1).sort(dim=1).values
+        new = (symbols[:, 1:] != symbols[:, :-1]) & (symbols[:, 1:] >= 0)
+        return new.sum(dim=1) + (symbols[:, 0] >= 0)
 
     def _causal(self, at: Positions, answers: Tensor) -> Positions:
         if at.mask is not None or answers.shape[1] == 1:
@@ -282,10 +275,3 @@ class SymbolInvariantTransformer(Transformer):
 def _of_answers(memory: StreamMemory, answers: Tensor) -> Streams:
     ids = memory.streams.ids
     return Streams(ids.repeat_interleave(len(answers) // len(ids), dim=0))
-
-
-def most_symbols(problems: Tensor, fixed: int) -> int:
-    """Return the most different symbols of a problem. problems: padded ids (B, S)."""
-    symbols = problems.masked_fill(problems < fixed, -1).sort(dim=1).values  # (problems, tokens)
-    new = (symbols[:, 1:] != symbols[:, :-1]) & (symbols[:, 1:] >= 0)
-    return int((new.sum(dim=1) + (symbols[:, 0] >= 0)).max())

@@ -41,8 +41,8 @@ class ProblemSamples:
         seed: another seed gives other problems.
         names: the names of symbols. `shuffled` draws them from as many letters as the range of
             symbols allows. `first-occurrence` takes a, b, c, ... in order.
-        satisfiable: whether problems have an answer. For formulas, False draws unsatisfiable
-            formulas, and None draws all formulas without calling a solver.
+        satisfiable: whether problems have an answer, or the share that has one. For formulas,
+            False draws unsatisfiable formulas, and None draws any formulas, without a solver.
         curriculum: the number of problems until all cells are used. The shortest cells with the
             fewest symbols are used first. If not given, all cells are used from the beginning.
         beyond: controls whose first answer has to be wrong, so that problems cannot be guessed.
@@ -59,7 +59,7 @@ class ProblemSamples:
         seed: int = 0,
         *,
         names: Names = "shuffled",
-        satisfiable: bool | None = True,
+        satisfiable: float | None = True,
         curriculum: int | None = None,
         beyond: Sequence[str] = (),
         **settings: Any,
@@ -70,7 +70,9 @@ class ProblemSamples:
             raise LogicgenError(f"names: {names!r}; it is 'shuffled' or 'first-occurrence'")
         if curriculum is not None and curriculum < 1:
             raise LogicgenError(f"curriculum: {curriculum}; it has to be at least 1")
-        if satisfiable is False and task.logic is None:
+        if satisfiable is not None and not 0 <= satisfiable <= 1:
+            raise LogicgenError(f"satisfiable: {satisfiable}; a share is between 0 and 1")
+        if satisfiable is not None and satisfiable < 1 and task.logic is None:
             raise LogicgenError(
                 f"satisfiable: {satisfiable}; only formulas can have no answer, and the problems of"
                 f" {task.name} are not formulas"
@@ -121,17 +123,18 @@ class ProblemSamples:
     def _drawn(self, index: int) -> tuple[Any, Cell]:
         if index < 0:
             raise IndexError(f"sample {index}: samples are numbered from 0, without end")
+        wanted = self._status(index)
         for attempt in range(MOST_ATTEMPTS):
             rng = Random(f"{self.seed}/{index}/{attempt}")
             cell = self._drawn_cell(index, rng)
             if cell is None:
                 continue
             draw = self._source.sample(rng, cell)
-            if draw is None or not self._wanted(draw.problem):
+            if draw is None or not self._wanted(draw.problem, wanted):
                 continue
             text = self.task.encode(draw.problem)
             return self._named(text, rng), Cell(draw.symbols, text.count(" ") + 1)
-        kind = {True: " with an answer", False: " without an answer", None: ""}[self.satisfiable]
+        kind = {Status.SAT: " with an answer", Status.UNSAT: " without an answer", None: ""}[wanted]
         raise LogicgenError(
             f"{MOST_ATTEMPTS:,} draws found no problem{kind} of {_said(self.symbols)} symbols and"
             f" {_said(self.length)} tokens: {self._obstacle or 'widen a range'}"
@@ -163,14 +166,20 @@ class ProblemSamples:
             self._known[cell] = obstacle is None and sum(self._source.count(cell).values()) > 0
         return self._known[cell]
 
-    def _wanted(self, problem: Any) -> bool:
+    def _status(self, index: int) -> Status | None:
+        """Return the solver's verdict that a problem needs; None if any will do."""
+        share = self.satisfiable
+        if share is None:
+            return None
+        if 0 < share < 1:
+            share = Random(f"{self.seed}/{index}").random() < share
+        return Status.SAT if share else Status.UNSAT
+
+    def _wanted(self, problem: Any, status: Status | None) -> bool:
         beyond = self._meter.conditions.beyond
         if beyond and not self._meter.resists(self.task.encode(problem)):
             return False
-        if self.satisfiable is None:
-            return True
-        wanted = Status.SAT if self.satisfiable else Status.UNSAT
-        return self.task.solve(problem).status is wanted
+        return status is None or self.task.solve(problem).status is status
 
     def _named(self, text: str, rng: Random) -> Any:
         """Return the problem of a prefix text, with its symbols renamed as `names` requires."""

@@ -46,7 +46,7 @@ from logicgen.training.frontier import Frontier
 SECONDS = 60.0
 """Time limit of the verifier for an answer. Most verdicts take milliseconds."""
 
-CHUNK = {"cpu": 256, "cuda": 1024}
+CHUNK = {"cpu": 256, "cuda": 2048}
 """Number of problems that the model answers in one call, by device.
 
 Meanwhile, worker processes judge the answers of earlier calls.
@@ -146,7 +146,7 @@ class Rounds:
                 self.seed,
                 names="first-occurrence" if recipe.names == "first-occurrence" else "shuffled",
                 # Many problems beyond all controls have no answer.
-                satisfiable=True if table.beyond and not table.unsatisfiable else None,
+                satisfiable=1 - (table.unsatisfiable or 0) if table.beyond else None,
                 beyond=table.beyond or (),
                 **recipe.problem,
             )

@@ -10,9 +10,10 @@ import torch
 
 from logicgen.data.dataset import Ragged
 from logicgen.errors import LogicgenError
-from logicgen.model import encoder_decoder
+from logicgen.model import encoder_decoder, symbol_invariant
 from logicgen.model.batches import Rank, padded_batch
 from logicgen.model.encoder_decoder import EncoderDecoder
+from logicgen.model.model import Request
 from logicgen.model.symbol_invariant import SymbolInvariantModel
 from logicgen.nn.decoding import BeamSearch, DecodedAnswers
 from logicgen.nn.samples import Sampling
@@ -64,10 +65,10 @@ def test_memory_limits_how_many_problems_are_read_together(monkeypatch: pytest.M
         sizes.clear()
         assert likeliest(model, PROBLEMS, 8, 0, 4) == best
         assert sizes == expected
-    streams = SymbolInvariantModel.most_together
-    assert streams(model, 100, 200) == 2**26 // (100 * 200**2) == 16
-    assert streams(model, 0, 10) == 2**26 // 100
-    assert streams(model, 10_000, 10_000) == 1
+    monkeypatch.undo()
+    assert model.most_together(100, 200) == 2**26 // (100 * 200**2) == 16
+    assert model.most_together(1, 10) == 2**26 // 100
+    assert model.most_together(10_000, 10_000) == 1
 
 
 KINDS: dict[str, tuple[type[EncoderDecoder], dict[str, Any]]] = {
@@ -82,15 +83,19 @@ KINDS: dict[str, tuple[type[EncoderDecoder], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_batch_that_is_trained_in_pieces_has_the_same_gradients(
-    kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def model_of(kind: str) -> EncoderDecoder:
     of, changes = KINDS[kind]
     torch.manual_seed(0)
     network = {"dropout": 0.0, "normalize_features": False, **changes.get("network", {})}
     recipe = recipe_with(**changes | {"network": network, "loss": {"method": "cross-entropy"}})
-    model = of(recipe, Vocabulary(["&"]), 5, "propositional", REGION)
+    return of(recipe, Vocabulary(["&"]), 5, "propositional", REGION)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_batch_that_is_trained_in_pieces_has_the_same_gradients(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = model_of(kind)
     problems, answers = [[4, 5, 6, 7], [], [8, 3], [4]], [[4, 5], [6], [], [5, 6]]
     batch = padded_batch(Ragged.of(problems), Ragged.of(answers), model.vocabulary)
     read: list[int] = []
@@ -110,6 +115,39 @@ def test_a_batch_that_is_trained_in_pieces_has_the_same_gradients(
     for other in found[1:]:
         for ours, theirs in zip(found[0], other, strict=True):
             torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-6)
+
+
+def test_on_a_gpu_pieces_have_similar_numbers_of_symbols(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = model_of("a stream for each symbol")
+    problems = [[5, 5, 5], [], [4, 5, 6, 7, 8], [4, 5], [6, 5, 8, 7, 6, 5]]  # 4, ... are symbols
+    answers = [[5], [], [4, 4, 8], [5, 4, 5], [6]]
+    batch = padded_batch(Ragged.of(problems), Ragged.of(answers), model.vocabulary)
+    found = []
+    for most, expected in ((None, [[0, 1, 2, 3, 4]]), (7 * 9, [[2], [4, 3], [0, 1]])):
+        monkeypatch.setitem(symbol_invariant.MOST_PADDED, "cpu", most)
+        pieces, again = model.pieces(batch)
+        assert ([each.tolist() for each in pieces], again) == (expected, False)
+        model.zero_grad()
+        loss, _ = model.training_loss(batch, torch.Generator().manual_seed(1), False)
+        loss.backward()
+        gradients = [each.grad for each in model.parameters() if each.grad is not None]
+        found.append([loss.detach(), *gradients])
+    for ours, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-6)
+
+
+def test_answers_do_not_depend_on_the_problems_beside_them() -> None:
+    model = model_of("a stream for each symbol")
+    problems = [[5, 5, 5], [4, 5, 6, 7, 8], [4, 5], [6, 5, 8, 7, 6, 5], [], [4]]
+    together = likeliest(model, problems, 8, 0, 4)
+    assert together == [likeliest(model, [each], 8, 0, 4)[0] for each in problems]
+    sizes = [model.size(problem) for problem in problems]
+    request = Request(problems, 8, 0, 4, batch_size=2)
+    batches = list(model._batches(request))[::-1]
+    assert [len(rows) for rows in batches] == [2, 2, 2]
+    rows = [row for batch in batches for row in batch]
+    assert sorted(rows) == list(range(6))
+    assert [sizes[row] for row in rows] == sorted(sizes)
 
 
 def test_pieces_are_read_again_in_the_same_mode(monkeypatch: pytest.MonkeyPatch) -> None:

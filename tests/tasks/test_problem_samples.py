@@ -70,6 +70,16 @@ def test_problems_without_an_answer():
     assert {task.solve(problem).status for problem in islice(any_kind, 60)} == {"sat", "unsat"}
 
 
+def test_a_share_of_problems_has_an_answer():
+    task = load_task("propositional")
+    drawn = samples("propositional", satisfiable=0.25, symbols=2, length=8)
+    found = [task.solve(problem).status for problem in islice(drawn, 80)]
+    assert 10 <= found.count("sat") <= 32  # 20 are expected
+    assert found.count("unsat") == 80 - found.count("sat")
+    with pytest.raises(LogicgenError, match=r"^satisfiable: 1\.5; a share is between 0 and 1$"):
+        samples("propositional", satisfiable=1.5)
+
+
 def test_what_could_not_be_solved_is_not_given(monkeypatch):
     monkeypatch.setattr(problem_samples, "EFFORT", 1)
     task = load_task("ltl")

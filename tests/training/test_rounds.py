@@ -124,8 +124,10 @@ def test_problems_can_be_beyond_a_control(rounds):
 
 def test_problems_beyond_a_control_may_have_no_answer(rounds):
     task = load_task("propositional")
-    drawn = rounds(beyond=["greedy"], unsatisfiable=True, length=(8, 14)).problems
-    assert {task.solve(drawn[number]).status for number in range(40)} == {"sat", "unsat"}
+    drawn = rounds(beyond=["greedy"], unsatisfiable=0.25, length=(8, 14)).problems
+    found = [task.solve(drawn[number]).status for number in range(40)]
+    assert 4 <= found.count("unsat") <= 16  # 10 are expected
+    assert found.count("sat") == 40 - found.count("unsat")
 
 
 def test_a_control_that_does_not_exist_is_refused(rounds):
