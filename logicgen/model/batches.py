@@ -120,7 +120,7 @@ class Batch(NamedTuple):
         """
         parts = []
         training = network.training
-        lengths, written = ((ids != pad).sum(1) for ids in (self.problems, self.inputs))
+        lengths, written = self._lengths(pad)
 
         def read(*whole: Tensor) -> Tensor:
             """Return the logits of a piece, always in the mode of the first reading."""
@@ -143,14 +143,27 @@ class Batch(NamedTuple):
 
     def pieces(self, pad: int, most: int) -> list[Tensor]:
         """Return the rows of pieces with at most `most` padded tokens, longest sequences first."""
-        read, written = ((ids != pad).sum(1) for ids in (self.problems, self.inputs))
-        longest, order = torch.maximum(read, written).sort(descending=True, stable=True)
-        found, start, lengths = [], 0, longest.tolist()
-        while start < len(order):
-            end = start + max(most // lengths[start], 1)
-            found.append(order[start:end])
-            start = end
-        return found
+        longest = torch.maximum(*self._lengths(pad)).sort(descending=True, stable=True)
+        return cut(longest.indices, longest.values.tolist(), most)
+
+    def _lengths(self, pad: int) -> tuple[Tensor, Tensor]:
+        """Return the number of tokens of each problem and of each answer, markers included."""
+        return (self.problems != pad).sum(1), (self.inputs != pad).sum(1)
+
+
+def cut(order: Tensor, sizes: Sequence[int], most: int) -> list[Tensor]:
+    """Divide the rows of a batch into pieces of at most `most` tokens, with padding.
+
+    A row with more tokens is a piece of its own.
+
+    order: the rows, largest first. sizes: the numbers of their tokens, to which a piece is padded.
+    """
+    pieces, start = [], 0
+    while start < len(sizes):
+        end = start + max(most // sizes[start], 1)
+        pieces.append(order[start:end])
+        start = end
+    return pieces
 
 
 def make_batch(split: EncodedSplit, rows: np.ndarray, step: int = 0) -> Batch:

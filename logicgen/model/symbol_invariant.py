@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from logicgen.errors import LogicgenError
-from logicgen.model.batches import Batch
+from logicgen.model.batches import Batch, cut
 from logicgen.model.encoder_decoder import KEPT, MOST_KEPT, EncoderDecoder
 from logicgen.model.network_tables import SymbolInvariantTable
 from logicgen.model.recipe import ModelRecipe
@@ -23,8 +23,7 @@ from logicgen.nn.symbol_invariant import (
 from logicgen.nn.transformer import Transformer
 
 # Most tokens of all streams, with padding, that training reads at a time, by device. A GPU computes
-# padding, too. So a batch is read in pieces of problems with similar numbers of symbols. A CPU
-# leaves padding out.
+# padding, too, so the pieces of a batch have similar numbers of symbols. A CPU leaves padding out.
 MOST_PADDED: dict[str, int | None] = {"cpu": None, "cuda": 2**18}
 
 
@@ -71,20 +70,16 @@ class SymbolInvariantModel(EncoderDecoder):
 
     def pieces(self, batch: Batch) -> tuple[list[Tensor], bool]:
         device = "cpu" if batch.problems.device.type == "cpu" else "cuda"
-        most = MOST_PADDED[device]
-        if most is None:
+        padded = MOST_PADDED[device]
+        if padded is None:
             return super().pieces(batch)
+        within = MOST_KEPT[device] // (KEPT * super().features(batch.problems))
+        most = min(padded, within)
         order = self.transformer.symbols_of(batch.problems).sort(descending=True, stable=True)
         tokens = max(batch.problems.shape[1], batch.inputs.shape[1])
         streams = [max(each + self.network.reserved, 1) for each in order.values.tolist()]
-        pieces, start, padded = [], 0, 0
-        while start < len(streams):
-            end = start + max(most // (streams[start] * tokens), 1)
-            pieces.append(order.indices[start:end])
-            padded += len(pieces[-1]) * streams[start] * tokens
-            start = end
-        kept = KEPT * padded * super().features(batch.problems)
-        return pieces, len(pieces) > 1 and kept > MOST_KEPT[device]
+        pieces = cut(order.indices, [each * tokens for each in streams], most)
+        return pieces, len(pieces) * most > within
 
     @property
     def canonical(self) -> bool:

@@ -123,17 +123,25 @@ def test_on_a_gpu_pieces_have_similar_numbers_of_symbols(monkeypatch: pytest.Mon
     answers = [[5], [], [4, 4, 8], [5, 4, 5], [6]]
     batch = padded_batch(Ragged.of(problems), Ragged.of(answers), model.vocabulary)
     found = []
-    for most, expected in ((None, [[0, 1, 2, 3, 4]]), (7 * 9, [[2], [4, 3], [0, 1]])):
+    cut, token = [[2], [4, 3], [0, 1]], EncoderDecoder.features(model, batch.problems)
+    for most, kept, expected in (
+        (None, 2**31, ([[0, 1, 2, 3, 4]], False)),
+        (7 * 9, 2**31, (cut, False)),  # tokens, padded to 7: streams of 5, 4, 2, 1 and no symbols
+        (7 * 9, encoder_decoder.KEPT * token * 7 * 20, (cut, True)),  # the memory is too small
+        (2**18, encoder_decoder.KEPT * token * 7 * 9, (cut, True)),  # the memory is the limit
+    ):
         monkeypatch.setitem(symbol_invariant.MOST_PADDED, "cpu", most)
+        monkeypatch.setitem(encoder_decoder.MOST_KEPT, "cpu", kept)
         pieces, again = model.pieces(batch)
-        assert ([each.tolist() for each in pieces], again) == (expected, False)
+        assert ([each.tolist() for each in pieces], again) == expected
         model.zero_grad()
         loss, _ = model.training_loss(batch, torch.Generator().manual_seed(1), False)
         loss.backward()
         gradients = [each.grad for each in model.parameters() if each.grad is not None]
         found.append([loss.detach(), *gradients])
-    for ours, theirs in zip(*found, strict=True):
-        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-6)
+    for other in found[1:]:
+        for ours, theirs in zip(found[0], other, strict=True):
+            torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-6)
 
 
 def test_answers_do_not_depend_on_the_problems_beside_them() -> None:
@@ -142,6 +150,7 @@ def test_answers_do_not_depend_on_the_problems_beside_them() -> None:
     together = likeliest(model, problems, 8, 0, 4)
     assert together == [likeliest(model, [each], 8, 0, 4)[0] for each in problems]
     sizes = [model.size(problem) for problem in problems]
+    assert sizes == [(1, 3), (5, 5), (2, 2), (4, 6), (1, 0), (1, 1)]
     request = Request(problems, 8, 0, 4, batch_size=2)
     batches = list(model._batches(request))[::-1]
     assert [len(rows) for rows in batches] == [2, 2, 2]
