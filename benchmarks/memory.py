@@ -25,14 +25,14 @@ def measured(symbols: int, tokens: int, problems: int, limit: float) -> str:
 
     from logicgen.data.dataset import Ragged
     from logicgen.library import load_model
-    from logicgen.model import encoder_decoder
+    from logicgen.model import capacity
     from logicgen.model.batches import padded_batch
     from logicgen.tasks import load_task
     from logicgen.tasks.controls import load_control
     from logicgen.tasks.problem_samples import ProblemSamples
 
     task, model = load_task("ltl"), load_model("ltl", "cpu")
-    encoder_decoder.MOST_KEPT["cpu"] = int(limit * 2**30)
+    capacity.MOST_KEPT["cpu"] = int(limit * 2**30)
     reward = model.recipe.reward.model_copy(update={"symbols": (1, symbols)})
     model.recipe = model.recipe.model_copy(update={"reward": reward})
     operators = {"!": 1, "&": 1, "X": 1, "U": 1}

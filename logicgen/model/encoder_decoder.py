@@ -19,6 +19,7 @@ from logicgen.data.dataset import Dataset, Ragged
 from logicgen.data.opening import as_dataset
 from logicgen.errors import LogicgenError
 from logicgen.extras import load_plugin, plugins
+from logicgen.model import capacity
 from logicgen.model.batches import Batch, BatchStream, Rank, ended, make_batch
 from logicgen.model.model import (
     Answer,
@@ -53,18 +54,6 @@ EMBEDDINGS: dict[str, Callable[..., Embedding]] = {
     "interchangeable": Interchangeable,
     "symbol-invariant": SymbolInvariant,
 }
-
-
-# Most attention scores of a batch for each head. With four heads this is a gigabyte.
-MOST_SCORES = 2**26
-# Bytes that training keeps for each feature of a token in a layer, measured.
-KEPT = 180
-# Most bytes that training keeps, by device, in float32; in bfloat16, usual on a GPU, half of them.
-# Larger batches are trained in parts, which takes a third longer.
-MOST_KEPT = {"cpu": 2**31, "cuda": 3 * 2**35}
-# Most unfinished answers that are continued together, by device. Each answer needs memory for its
-# keys and values.
-MOST_ROWS = {"cpu": 1024, "cuda": 8192}
 
 
 class EncoderDecoder(Model):
@@ -301,8 +290,7 @@ class EncoderDecoder(Model):
         The second value is true if the batch is too large for the memory. Then the network reads
         each piece again in the backward pass.
         """
-        kept = KEPT * self.features(batch.problems)
-        most = MOST_KEPT["cpu" if batch.problems.device.type == "cpu" else "cuda"] // kept
+        most = capacity.kept_tokens(self.features(batch.problems), batch.problems.device)
         if len(batch.problems) * max(batch.problems.shape[1], batch.inputs.shape[1]) <= most:
             return [torch.arange(len(batch.problems), device=batch.problems.device)], False
         return batch.pieces(self.vocabulary.pad, most), True
@@ -413,10 +401,6 @@ class EncoderDecoder(Model):
         """Return the number of a problem's streams (1 without streams), and of its tokens."""
         return 1, len(problem)
 
-    def most_together(self, streams: int, tokens: int) -> int:
-        """Return the largest batch size for problems with these numbers of streams and tokens."""
-        return MOST_SCORES // (streams * tokens**2) or 1
-
     def check(self, symbols: int, ensemble: int = 1) -> None:
         """Raise LogicgenError if the embedding has too few rows for this number of symbols.
 
@@ -452,7 +436,10 @@ class EncoderDecoder(Model):
         self.eval()
         problems, symbols, decoding = request.problems, request.symbols, request.decoding
         several: list[list[Answer]] = [[] for _ in problems]
-        for rows in self._batches(request):
+        sizes = [self.size(problem) for problem in problems]
+        prefixes = decoding.beams if isinstance(decoding, BeamSearch) else decoding.answers
+        together = capacity.answered_together(sizes, prefixes, request.batch_size, self.device)
+        for rows in together:
             decoded = decode(
                 self.transformer,
                 matrices,
@@ -467,19 +454,6 @@ class EncoderDecoder(Model):
             for row, answers in zip(rows, read_answers(decoded, self.vocabulary), strict=True):
                 several[row] = answers
         return several
-
-    def _batches(self, request: Request) -> Iterator[list[int]]:
-        """Yield the rows of problems that are decoded together, the largest problems first."""
-        problems, decoding = request.problems, request.decoding
-        sizes = [self.size(problem) for problem in problems]
-        order = sorted(range(len(problems)), key=sizes.__getitem__)
-        longest = max(map(len, problems), default=0) + 1
-        prefixes = decoding.beams if isinstance(decoding, BeamSearch) else decoding.answers
-        most = min(MOST_ROWS[self.device.type] // prefixes, request.batch_size)
-        while order:
-            together = min(most, self.most_together(sizes[order[-1]][0], longest))
-            yield order[-max(together, 1) :]
-            del order[-max(together, 1) :]
 
     def named(self, batch: Batch, symbols: int) -> Batch:
         """Return a batch as the network reads it, with canonical names if `canonical` is true."""

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from logicgen.errors import LogicgenError
+from logicgen.model import capacity
 from logicgen.model.batches import Batch, cut
-from logicgen.model.encoder_decoder import KEPT, MOST_KEPT, EncoderDecoder
+from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.network_tables import SymbolInvariantTable
 from logicgen.model.recipe import ModelRecipe
 from logicgen.model.sequences import ProblemData
@@ -21,10 +22,6 @@ from logicgen.nn.symbol_invariant import (
     SymbolInvariantTransformer,
 )
 from logicgen.nn.transformer import Transformer
-
-# Most tokens of all streams, with padding, that training reads at a time, by device. A GPU computes
-# padding, too, so the pieces of a batch have similar numbers of symbols. A CPU leaves padding out.
-MOST_PADDED: dict[str, int | None] = {"cpu": None, "cuda": 2**18}
 
 
 class SymbolInvariantModel(EncoderDecoder):
@@ -69,11 +66,11 @@ class SymbolInvariantModel(EncoderDecoder):
         return max(len(symbols) + self.network.reserved, 1), len(problem)
 
     def pieces(self, batch: Batch) -> tuple[list[Tensor], bool]:
-        device = "cpu" if batch.problems.device.type == "cpu" else "cuda"
-        padded = MOST_PADDED[device]
+        device = batch.problems.device
+        padded = capacity.padded_tokens(device)
         if padded is None:
             return super().pieces(batch)
-        within = MOST_KEPT[device] // (KEPT * super().features(batch.problems))
+        within = capacity.kept_tokens(super().features(batch.problems), device)
         most = min(padded, within)
         order = self.transformer.symbols_of(batch.problems).sort(descending=True, stable=True)
         tokens = max(batch.problems.shape[1], batch.inputs.shape[1])

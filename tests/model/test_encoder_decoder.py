@@ -10,10 +10,9 @@ import torch
 
 from logicgen.data.dataset import Ragged
 from logicgen.errors import LogicgenError
-from logicgen.model import encoder_decoder, symbol_invariant
+from logicgen.model import capacity, encoder_decoder
 from logicgen.model.batches import Rank, padded_batch
 from logicgen.model.encoder_decoder import EncoderDecoder
-from logicgen.model.model import Request
 from logicgen.model.symbol_invariant import SymbolInvariantModel
 from logicgen.nn.decoding import BeamSearch, DecodedAnswers
 from logicgen.nn.samples import Sampling
@@ -61,14 +60,14 @@ def test_memory_limits_how_many_problems_are_read_together(monkeypatch: pytest.M
 
     monkeypatch.setattr(encoder_decoder, "decode", noting)
     for scores, expected in ((2**26, [4]), (2 * 4**2, [2, 2]), (1, [1, 1, 1, 1])):
-        monkeypatch.setattr(encoder_decoder, "MOST_SCORES", scores)
+        monkeypatch.setattr(capacity, "MOST_SCORES", scores)
         sizes.clear()
         assert likeliest(model, PROBLEMS, 8, 0, 4) == best
         assert sizes == expected
     monkeypatch.undo()
-    assert model.most_together(100, 200) == 2**26 // (100 * 200**2) == 16
-    assert model.most_together(1, 10) == 2**26 // 100
-    assert model.most_together(10_000, 10_000) == 1
+    assert capacity.problems_together(100, 200) == 2**26 // (100 * 200**2) == 16
+    assert capacity.problems_together(1, 10) == 2**26 // 100
+    assert capacity.problems_together(10_000, 10_000) == 1
 
 
 KINDS: dict[str, tuple[type[EncoderDecoder], dict[str, Any]]] = {
@@ -101,9 +100,9 @@ def test_a_batch_that_is_trained_in_pieces_has_the_same_gradients(
     read: list[int] = []
     model.transformer.register_forward_pre_hook(lambda _, given: read.append(len(given[1])))
     found = []
-    per_problem = 5 * encoder_decoder.KEPT * model.features(batch.problems)  # the longest, <end>
+    per_problem = 5 * capacity.KEPT * model.features(batch.problems)  # the longest, <end>
     for limit, sizes in ((2**31, [4]), (2 * per_problem, [2, 2]), (1, [1] * 4)):
-        monkeypatch.setitem(encoder_decoder.MOST_KEPT, "cpu", limit)
+        monkeypatch.setitem(capacity.MOST_KEPT, "cpu", limit)
         read.clear()
         model.zero_grad()
         loss, _ = model.training_loss(batch, torch.Generator().manual_seed(1), False)
@@ -127,11 +126,11 @@ def test_on_a_gpu_pieces_have_similar_numbers_of_symbols(monkeypatch: pytest.Mon
     for most, kept, expected in (
         (None, 2**31, ([[0, 1, 2, 3, 4]], False)),
         (7 * 9, 2**31, (cut, False)),  # tokens, padded to 7: streams of 5, 4, 2, 1 and no symbols
-        (7 * 9, encoder_decoder.KEPT * token * 7 * 20, (cut, True)),  # the memory is too small
-        (2**18, encoder_decoder.KEPT * token * 7 * 9, (cut, True)),  # the memory is the limit
+        (7 * 9, capacity.KEPT * token * 7 * 20, (cut, True)),  # the memory is too small
+        (2**18, capacity.KEPT * token * 7 * 9, (cut, True)),  # the memory is the limit
     ):
-        monkeypatch.setitem(symbol_invariant.MOST_PADDED, "cpu", most)
-        monkeypatch.setitem(encoder_decoder.MOST_KEPT, "cpu", kept)
+        monkeypatch.setitem(capacity.MOST_PADDED, "cpu", most)
+        monkeypatch.setitem(capacity.MOST_KEPT, "cpu", kept)
         pieces, again = model.pieces(batch)
         assert ([each.tolist() for each in pieces], again) == expected
         model.zero_grad()
@@ -151,8 +150,7 @@ def test_answers_do_not_depend_on_the_problems_beside_them() -> None:
     assert together == [likeliest(model, [each], 8, 0, 4)[0] for each in problems]
     sizes = [model.size(problem) for problem in problems]
     assert sizes == [(1, 3), (5, 5), (2, 2), (4, 6), (1, 0), (1, 1)]
-    request = Request(problems, 8, 0, 4, batch_size=2)
-    batches = list(model._batches(request))[::-1]
+    batches = list(capacity.answered_together(sizes, 1, 2, model.device))[::-1]
     assert [len(rows) for rows in batches] == [2, 2, 2]
     rows = [row for batch in batches for row in batch]
     assert sorted(rows) == list(range(6))
@@ -171,7 +169,7 @@ def test_pieces_are_read_again_in_the_same_mode(monkeypatch: pytest.MonkeyPatch)
     batch = padded_batch(sequences, sequences, model.vocabulary)
     found = []
     for limit in (2**31, 1):
-        monkeypatch.setitem(encoder_decoder.MOST_KEPT, "cpu", limit)
+        monkeypatch.setitem(capacity.MOST_KEPT, "cpu", limit)
         model.zero_grad()
         logs = model.log_probabilities(batch, torch.Generator().manual_seed(1))
         assert model.transformer.training

@@ -1,0 +1,61 @@
+"""The capacity of memory: how many problems a model reads, or answers, at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import torch
+
+# Most attention scores of a batch for each head. With four heads this is a gigabyte.
+MOST_SCORES = 2**26
+# Bytes that training keeps for each feature of a token in a layer, measured.
+KEPT = 180
+# Most bytes that training keeps, by device, in float32; in bfloat16, usual on a GPU, half of them.
+# Larger batches are trained in parts, which takes a third longer.
+MOST_KEPT = {"cpu": 2**31, "cuda": 3 * 2**35}
+# Most tokens of all streams, with padding, that training reads at a time, by device. A GPU computes
+# padding, too, so the pieces of a batch have similar numbers of symbols. A CPU leaves padding out.
+MOST_PADDED: dict[str, int | None] = {"cpu": None, "cuda": 2**18}
+# Most unfinished answers that are continued together, by device. Each answer needs memory for its
+# keys and values.
+MOST_ROWS = {"cpu": 1024, "cuda": 8192}
+
+
+def kept_tokens(features: int, device: torch.device) -> int:
+    """Return the most tokens, with padding, of which training can keep all features.
+
+    features: number of features of a token in all layers.
+    """
+    return MOST_KEPT[_kind(device)] // (KEPT * features)
+
+
+def padded_tokens(device: torch.device) -> int | None:
+    """Return the most tokens of all streams, with padding, to read at a time; None: any number."""
+    return MOST_PADDED[_kind(device)]
+
+
+def problems_together(streams: int, tokens: int) -> int:
+    """Return the most problems with these numbers of streams and tokens that are read together."""
+    return MOST_SCORES // (streams * tokens**2) or 1
+
+
+def answered_together(
+    sizes: Sequence[tuple[int, int]], prefixes: int, batch_size: int, device: torch.device
+) -> Iterator[list[int]]:
+    """Yield the numbers of problems that are answered together, the largest problems first.
+
+    sizes: numbers of streams and tokens of each problem.
+    prefixes: number of unfinished answers to a problem.
+    batch_size: the most problems.
+    """
+    order = sorted(range(len(sizes)), key=sizes.__getitem__)
+    longest = max((tokens for _, tokens in sizes), default=0) + 1
+    most = min(MOST_ROWS[_kind(device)] // prefixes, batch_size)
+    while order:
+        together = max(min(most, problems_together(sizes[order[-1]][0], longest)), 1)
+        yield order[-together:]
+        del order[-together:]
+
+
+def _kind(device: torch.device) -> str:
+    return "cpu" if device.type == "cpu" else "cuda"
