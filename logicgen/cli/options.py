@@ -119,9 +119,9 @@ def numbers_option(name: str, **settings: Any) -> Option:
     return click.option(name, metavar="N,N,...", callback=read, **settings)
 
 
-def out_option(text: str = "Folder.", *, required: bool = False) -> Option:
+def out_option(text: str = "Folder.") -> Option:
     """Return the option --out, the folder to write into."""
-    return click.option("-o", "--out", required=required, type=PATH, help=text)
+    return click.option("-o", "--out", type=PATH, help=text)
 
 
 def data_option(text: str = "Folder of a data set, or its URL.") -> Option:

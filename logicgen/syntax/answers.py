@@ -85,11 +85,6 @@ class Assignment:
         """Return the assignment in infix notation: `a=1, b=0`, or `1` without literals."""
         return ", ".join(f"{name}={int(value)}" for name, value in self.literals) or "1"
 
-    @property
-    def conjunction(self) -> str:
-        """Return the assignment as a formula: `a & !b`, or `1` without literals."""
-        return " & ".join(name if value else f"!{name}" for name, value in self.literals) or "1"
-
     @staticmethod
     def read(text: str) -> Assignment:
         """Parse a text such as `a=1, b=0` or `a & !b`. Raises FormatError."""

@@ -41,36 +41,6 @@ class TokenAutomaton:
     distance: np.ndarray
     tokens: tuple[str, ...]  # the fixed tokens, in the order of the classes
 
-    def step(self, state: int, token: str) -> int:
-        """Return the state after `token` is read in `state`, or -1 if the token may not come."""
-        try:
-            return int(self.transition[state, self.tokens.index(token)])
-        except ValueError:
-            return int(self.transition[state, -1])
-
-    def allowed(
-        self, prefix: Sequence[str], budget: int | None = None
-    ) -> tuple[set[str | None], bool]:
-        """Return the tokens that may follow `prefix`, and whether the answer may end after it.
-
-        The token None means any symbol.
-
-        budget: the largest number of tokens of the whole answer. Raises ValueError if no answer
-        begins with `prefix`.
-        """
-        state = 0
-        for token in prefix:
-            state = self.step(state, token)
-            if state < 0:
-                raise ValueError(f"{' '.join(prefix)!r} is not the start of an answer")
-        room = None if budget is None else budget - len(prefix) - 1
-        following: set[str | None] = set()
-        for number, name in enumerate((*self.tokens, None)):
-            after = int(self.transition[state, number])
-            if after >= 0 and (room is None or self.distance[after] <= room):
-                following.add(name)
-        return following, bool(self.distance[state] == 0)
-
     def widened(self, tokens: Sequence[str]) -> TokenAutomaton:
         """Return the same automaton with more fixed tokens, which are never allowed.
 

@@ -11,7 +11,7 @@ Source: Selsam et al., Learning a SAT Solver from Single-Bit Supervision (ICLR 2
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from random import Random
 
@@ -129,9 +129,6 @@ class CNFSource(Source):
             for k in range(max(self.fewest, symbols.start), min(symbols.stop, MOST_VARIABLES + 1))
             if sum(length in cell.lengths for length in self._pilot(k)) * RARE >= PILOT
         }
-
-    def all(self, cell: Cell) -> Iterator[Draw]:
-        return iter(())
 
     def obstacle(self, cell: Cell) -> str | None:
         least = self.symbols(cell)[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from random import Random
 
 from logicgen.errors import LogicgenError
@@ -44,9 +44,6 @@ class Mixture(Source):
             for symbols, count in source.count(cell).items()
             if count
         }
-
-    def all(self, cell: Cell) -> Iterator[Draw]:
-        return iter(())
 
     def obstacle(self, cell: Cell) -> str | None:
         obstacles = [source.obstacle(cell) for source, _ in self._sources.values()]

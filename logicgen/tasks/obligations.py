@@ -15,7 +15,7 @@ not satisfy.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from random import Random
 
 from logicgen.errors import LogicgenError
@@ -94,9 +94,6 @@ class ObligationSource(Source):
         """Return infinity for each number of symbols that fits: the formulas are not counted."""
         most = (cell.length - BASE) // PER_SYMBOL
         return {k: math.inf for k in self.symbols(cell) if 1 <= k <= most}
-
-    def all(self, cell: Cell) -> Iterator[Draw]:
-        return iter(())
 
     def obstacle(self, cell: Cell) -> str | None:
         symbols = max(self.symbols(cell)[0], 1)

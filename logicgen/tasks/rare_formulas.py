@@ -9,7 +9,7 @@ models, but at least one. No model is chosen in advance.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from random import Random
 
 from logicgen.errors import LogicgenError
@@ -91,9 +91,6 @@ class RareSource(Source):
             return {}
         most = min(MOST_SYMBOLS, (cell.length - BASE) // PER_SYMBOL)
         return {k: math.inf for k in self.symbols(cell) if 1 <= k <= most}
-
-    def all(self, cell: Cell) -> Iterator[Draw]:
-        return iter(())
 
     def obstacle(self, cell: Cell) -> str | None:
         symbols = self.symbols(cell)

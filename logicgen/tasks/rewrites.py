@@ -12,6 +12,7 @@ from collections.abc import Callable
 from random import Random
 
 from logicgen.solvers import Status
+from logicgen.syntax.clauses import operands_of
 from logicgen.syntax.formula import Formula
 from logicgen.tasks.task import Task, rename, symbols_of
 
@@ -74,7 +75,7 @@ def reordered(formula: Formula, rng: Random) -> Formula:
     def combine(node: Formula, operands: list[Formula]) -> Formula:
         if node.token not in COMMUTATIVE:
             return Formula(node.token, tuple(operands)) if operands else node
-        parts = [leaf for operand in operands for leaf in _leaves(operand, node.token)]
+        parts = [leaf for operand in operands for leaf in operands_of(node.token, operand)]
         rng.shuffle(parts)
         while len(parts) > 1:
             place = rng.randrange(len(parts) - 1)
@@ -82,18 +83,6 @@ def reordered(formula: Formula, rng: Random) -> Formula:
         return parts[0]
 
     return formula.fold(combine)
-
-
-def _leaves(formula: Formula, token: str) -> list[Formula]:
-    """Return the operands of a chain of a binary operator, from left to right."""
-    found, stack = [], [formula]
-    while stack:
-        node = stack.pop()
-        if node.token == token:
-            stack += reversed(node.operands)
-        else:
-            found.append(node)
-    return found
 
 
 def swapped(formula: Formula, rng: Random) -> Formula:

@@ -107,9 +107,9 @@ class Source(ABC):
         Infinity means that the problems are too many to be counted or listed.
         """
 
-    @abstractmethod
     def all(self, cell: Cell) -> Iterator[Draw]:
         """Yield every problem of a cell once up to renaming, if the problems can be counted."""
+        return iter(())
 
     def sizes(self, cell: Cell) -> list[Cell]:
         """Return the cells of one size into which a cell divides, if they contain problems.
