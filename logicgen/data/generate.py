@@ -176,75 +176,79 @@ class _Generation:
         whole = self.plans[split]
         everywhere, total = (sum(plan.quota for plan in part) for part in (whole, plans))
         size = shard_size(everywhere)
-        one = first_round(plans, split, self.seed, self.next_number[split], size)
-        while one.end > one.number:
+        drawing = first_round(plans, split, self.seed, self.next_number[split], size)
+        while drawing.end > drawing.number:
             before = sum(plan.held for plan in whole)
 
             def say(new: int, before: int = before) -> None:
                 self.progress(split, min(before + new, everywhere), everywhere)
 
             say(0)
-            self._round(one, plans, pool, say)
+            self._round(drawing, plans, pool, say)
             say(sum(plan.held for plan in whole) - before)
-            self.next_number[split] = one.end
+            self.next_number[split] = drawing.end
             missing = total - sum(plan.held for plan in plans)
             if split == "grid" or not missing:
                 break
             shares = planning.next_shares(plans, missing)
-            one = next_round(shares, plans, split, self.seed, one.end, size)
+            drawing = next_round(shares, plans, split, self.seed, drawing.end, size)
         if plans[-1] is whole[-1]:  # no more examples can be found for the split
             held = sum(plan.held for plan in whole)
             self.progress(split, held, held)
 
     def _round(
-        self, one: DrawingRound, plans: list[CellPlan], pool: AnyPool, say: Callable[[int], None]
+        self,
+        drawing: DrawingRound,
+        plans: list[CellPlan],
+        pool: AnyPool,
+        say: Callable[[int], None],
     ) -> None:
         """Make the missing shards of a round, and count the examples of each cell."""
-        name = f"{one.stem}-settled.json"
+        name = f"{drawing.stem}-settled.json"
         parts = self.files.read_json(name)
         if parts is None:
-            parts = self._settled(one, self._drawn(one, pool, say), pool)
+            parts = self._settled(drawing, self._drawn(drawing, pool, say), pool)
             self.files.write_json(name, parts)
         changes: dict[int, list[int]] = {}
         held: dict[Cell, int] = {}
         for part, counts, buckets in parts:
-            self.keys[part] = keys_file(one, part)
+            self.keys[part] = keys_file(drawing, part)
             held |= {self.partition.cells[cell]: count for cell, count in counts}
             for bucket in buckets:
                 changes.setdefault(bucket, []).append(part)
-        brief = one.outline()
-        steps = ((brief, bucket, changes.get(bucket, ())) for bucket in range(one.buckets))
+        brief = drawing.outline()
+        steps = ((brief, bucket, changes.get(bucket, ())) for bucket in range(drawing.buckets))
         for facts in _each(pool, Maker.finish, steps):
-            self.shards[one.split] += facts
-        self.files.remove_settled(one)
+            self.shards[drawing.split] += facts
+        self.files.remove_settled(drawing)
         # A cell with fewer examples than asked for has no more problems.
-        asked = Counter({listing.cell: listing.quota for listing in one.listings})
-        asked.update(dict(zip(one.cells, one.shares, strict=True)))
+        asked = Counter({listing.cell: listing.quota for listing in drawing.listings})
+        asked.update(dict(zip(drawing.cells, drawing.shares, strict=True)))
         for plan in plans:
             if plan.cell in asked:
                 plan.held += held.get(plan.cell, 0)
                 plan.exhausted |= held.get(plan.cell, 0) < asked[plan.cell]
 
     def _drawn(
-        self, one: DrawingRound, pool: AnyPool, say: Callable[[int], None]
+        self, drawing: DrawingRound, pool: AnyPool, say: Callable[[int], None]
     ) -> dict[int, list[int]]:
         """Draw the examples of all shards in a round, and write their keys and slots.
 
         Returns, for each part (group of cells), the buckets (groups of shards) with its examples.
         """
         drawn = 0
-        for found in _each(pool, Maker.draw, ((unit,) for unit in one.units())):
+        for found in _each(pool, Maker.draw, ((unit,) for unit in drawing.units())):
             drawn += found
             say(drawn)
-        brief, buckets = one.outline(), dict[int, list[int]]()
-        steps = ((brief, bucket) for bucket in range(one.buckets))
+        brief, buckets = drawing.outline(), dict[int, list[int]]()
+        steps = ((brief, bucket) for bucket in range(drawing.buckets))
         for bucket, parts in enumerate(_each(pool, Maker.gather, steps)):
             for part in parts:
                 buckets.setdefault(part, []).append(bucket)
         return buckets
 
     def _settled(
-        self, one: DrawingRound, buckets: dict[int, list[int]], pool: AnyPool
+        self, drawing: DrawingRound, buckets: dict[int, list[int]], pool: AnyPool
     ) -> list[PartClaims]:
         """Replace repeated examples, so that no problem occurs twice.
 
@@ -252,8 +256,8 @@ class _Generation:
 
         buckets: for each part, the buckets (groups of shards) with examples of the part.
         """
-        brief = one.outline()
-        listed = {self.partition.part(listing.cell) for listing in one.listings}
+        brief = drawing.outline()
+        listed = {self.partition.part(listing.cell) for listing in drawing.listings}
         steps = (
             (brief, part, buckets.get(part, ()), self.keys.get(part))
             for part in sorted({*buckets, *listed})

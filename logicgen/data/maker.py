@@ -10,8 +10,8 @@ Each step reads work files of earlier steps. Their folder is removed at the end:
     train/00012.arrow         examples drawn for unit 12; removed when its shard is written
     train/00012.arrow.json    facts about the shard of unit 12
     train/00000-3-1.npy       in the round with first unit 0: records of bucket 3 in part 1
-    train/00000-3-1.arrow     new examples for bucket 3, from settling part 1
-    train/00000-settled.json  results of settling: numbers of examples, changed buckets
+    train/00000-3-1.arrow     new examples for bucket 3, from removal part 1
+    train/00000-settled.json  results of removal: numbers of examples, changed buckets
     keys/train-00000-1.npy    all keys of part 1 after this round
 
 Each file ends with a checksum of its content. Unlike shards, work files are not flushed to the disk
@@ -38,9 +38,9 @@ from logicgen.data.recipe import DataRecipe
 from logicgen.data.shards import given_up, keys, read_shard, schema_of, shard_path, write_shard
 from logicgen.data.unique import (
     RECORD,
-    Found,
+    DuplicateRemoval,
     Partition,
-    Settling,
+    PlacedExample,
     found_schema,
     found_table,
     records,
@@ -95,9 +95,9 @@ def unit_file(split: str, unit: int) -> str:
     return f"{split}/{unit:05d}.arrow"
 
 
-def keys_file(one: DrawingRound, part: int) -> str:
+def keys_file(drawing: DrawingRound, part: int) -> str:
     """Return the name of the work file with the keys of a part (group of cells) after a round."""
-    return f"keys/{one.split}-{one.number:05d}-{part}.npy"
+    return f"keys/{drawing.split}-{drawing.number:05d}-{part}.npy"
 
 
 class WorkFiles:
@@ -151,9 +151,9 @@ class WorkFiles:
         """Remove a file, if it exists."""
         (self.folder / name).unlink(missing_ok=True)
 
-    def remove_settled(self, one: DrawingRound) -> None:
+    def remove_settled(self, drawing: DrawingRound) -> None:
         """Remove the work files of a round whose shards have been written."""
-        for path in self.folder.glob(f"{one.stem}-*-*"):
+        for path in self.folder.glob(f"{drawing.stem}-*-*"):
             path.unlink()
 
     def remove_unfinished(self) -> None:
@@ -225,30 +225,32 @@ class Maker:
             raise LostError(name)
         return table
 
-    def _drawn(self, unit: Unit) -> Iterator[Found]:
+    def _drawn(self, unit: Unit) -> Iterator[PlacedExample]:
         drawn = self.drawer.unit(unit.slots())
         # The number of problems that a solver gave up is stored with the first example.
         lost = drawn.given_up
         slots = zip(unit.cells, drawn.attempts, drawn.examples, strict=True)
         for place, (cell, attempt, example) in enumerate(slots):
             number = self.partition.numbers[cell]
-            yield Found(unit.number, place, attempt, number, lost if place == 0 else 0, example)
+            yield PlacedExample(
+                unit.number, place, attempt, number, lost if place == 0 else 0, example
+            )
 
-    def gather(self, one: DrawingRound, bucket: int) -> list[int]:
+    def gather(self, drawing: DrawingRound, bucket: int) -> list[int]:
         """Write the keys and places of the drawn examples in a bucket (group of shards).
 
         Each part (group of cells) gets a file. Returns the numbers of the parts that have a file.
         """
-        units = (unit for unit in one.units_in(bucket) if unit >= one.first_drawn)
-        found = records(self._read(unit_file(one.split, unit)) for unit in units)
+        units = (unit for unit in drawing.units_in(bucket) if unit >= drawing.first_drawn)
+        found = records(self._read(unit_file(drawing.split, unit)) for unit in units)
         part_of = np.array(self.partition.parts)[found["cell"]]
         parts = [int(part) for part in np.unique(part_of)]
         for part in parts:
-            self.files.write_array(f"{one.stem}-{bucket}-{part}.npy", found[part_of == part])
+            self.files.write_array(f"{drawing.stem}-{bucket}-{part}.npy", found[part_of == part])
         return parts
 
     def settle(
-        self, one: DrawingRound, part: int, buckets: Sequence[int], keys: str | None
+        self, drawing: DrawingRound, part: int, buckets: Sequence[int], keys: str | None
     ) -> PartClaims:
         """Replace the repeated examples of a part (a group of cells) by new examples.
 
@@ -258,47 +260,47 @@ class Maker:
         keys: the work file with the keys of the part's earlier problems; None if there is no file.
         """
         there = np.empty(0, KEY) if keys is None else self.files.read_array(keys, KEY)
-        settling = Settling(self.drawer, self.partition, one, part, there)
-        names = (f"{one.stem}-{bucket}-{part}.npy" for bucket in buckets)
-        changes = settling.changes([self.files.map_array(name, RECORD) for name in names])
+        removal = DuplicateRemoval(self.drawer, self.partition, drawing, part, there)
+        names = (f"{drawing.stem}-{bucket}-{part}.npy" for bucket in buckets)
+        changes = removal.changes([self.files.map_array(name, RECORD) for name in names])
         changed = []
-        for bucket, found in groupby(changes, lambda each: one.bucket(each.unit)):
+        for bucket, found in groupby(changes, lambda each: drawing.bucket(each.unit)):
             self.files.write_table(
-                f"{one.stem}-{bucket}-{part}.arrow", found_table(found, self._found)
+                f"{drawing.stem}-{bucket}-{part}.arrow", found_table(found, self._found)
             )
             changed.append(bucket)
-        self.files.write_array(keys_file(one, part), settling.seen.array())
-        return PartClaims(part, list(settling.held.items()), changed)
+        self.files.write_array(keys_file(drawing, part), removal.seen.array())
+        return PartClaims(part, list(removal.held.items()), changed)
 
-    def finish(self, one: DrawingRound, bucket: int, parts: Sequence[int]) -> list[ShardFacts]:
+    def finish(self, drawing: DrawingRound, bucket: int, parts: Sequence[int]) -> list[ShardFacts]:
         """Write the missing shards of a bucket (group of shards); return facts about each shard.
 
         parts: the groups of cells whose examples were replaced in the bucket.
         """
         made: list[ShardFacts] = []
         changes = None
-        for unit in one.units_in(bucket):
-            name = f"{unit_file(one.split, unit)}.json"
+        for unit in drawing.units_in(bucket):
+            name = f"{unit_file(drawing.split, unit)}.json"
             if (known := self.files.read_json(name)) is not None:
                 made += [self._same(ShardFacts(*each)) for each in known]
                 continue
             if changes is None:
-                names = (f"{one.stem}-{bucket}-{part}.arrow" for part in parts)
+                names = (f"{drawing.stem}-{bucket}-{part}.arrow" for part in parts)
                 changes = pa.concat_tables([self._found.empty_table(), *map(self._read, names)])
-            facts = self._shard(one, unit, changes.filter(pc.equal(changes["unit"], unit)))
+            facts = self._shard(drawing, unit, changes.filter(pc.equal(changes["unit"], unit)))
             self.files.write_json(name, facts)
-            self.files.remove(unit_file(one.split, unit))
+            self.files.remove(unit_file(drawing.split, unit))
             made += facts
         return made
 
-    def _shard(self, one: DrawingRound, unit: int, table: pa.Table) -> list[ShardFacts]:
+    def _shard(self, drawing: DrawingRound, unit: int, table: pa.Table) -> list[ShardFacts]:
         """Write a shard if it has any examples; return facts about the shard.
 
         unit: the number of the shard.
         table: new examples that replace drawn examples of the shard.
         """
-        name, lost = unit_file(one.split, unit), _given_up(table)
-        if unit >= one.first_drawn:
+        name, lost = unit_file(drawing.split, unit), _given_up(table)
+        if unit >= drawing.first_drawn:
             drawn = self._read(name)
             lost += _given_up(drawn)
             kept = ~np.isin(drawn["place"].to_numpy(), table["place"].to_numpy())
@@ -306,7 +308,7 @@ class Maker:
         table = table.filter(pc.is_valid(table["key"])).sort_by("place")
         if not len(table):
             return []
-        path = shard_path(self.folder, one.split, unit)
+        path = shard_path(self.folder, drawing.split, unit)
         table = table.select(self._schema.names).cast(self._schema).combine_chunks()
         # If the file exists, it is replaced without being read.
         write_shard(path, table, lost, part=self.files.part(name))

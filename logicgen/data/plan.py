@@ -56,7 +56,7 @@ class CellPlan:
         return LISTED * self.quota > self.holds and self.holds <= LONGEST_LIST
 
     @property
-    def rationed(self) -> bool:
+    def reserved(self) -> bool:
         """Return whether only problems that are reserved for held-out splits are allowed."""
         return self.held_out and SCARCE * self.quota > self.holds
 
@@ -184,12 +184,12 @@ class Unit:
     first: int  # number of the first slot
     cells: tuple[Cell, ...] = field(repr=False)  # cells of the slots, in order
     # Cells that may only take problems reserved for held-out splits.
-    rationed: frozenset[Cell] = field(repr=False)
+    reserved: frozenset[Cell] = field(repr=False)
 
     def slots(self) -> Iterator[Slot]:
         """Yield the slots of the unit in order."""
         for number, cell in enumerate(self.cells, self.first):
-            yield Slot(self.split, self.round, number, cell, cell in self.rationed)
+            yield Slot(self.split, self.round, number, cell, cell in self.reserved)
 
 
 @dataclass(frozen=True)
@@ -306,7 +306,7 @@ def next_round(
     cells, counts = tuple(cell for cell, _ in shares), tuple(count for _, count in shares)
     drawn = listings[-1].unit + 1 if listings else number
     end = drawn + -(-len(slots) // size)
-    reserved = frozenset(plan.cell for plan in plans if plan.rationed)
+    reserved = frozenset(plan.cell for plan in plans if plan.reserved)
     return DrawingRound(split, number, listings, cells, counts, slots, reserved, size, drawn, end)
 
 

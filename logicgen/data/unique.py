@@ -156,7 +156,7 @@ def sum_of_keys(keys: np.ndarray) -> int:
     return int((mixed ^ (mixed >> np.uint64(31))).sum(dtype=np.uint64))
 
 
-class Found(NamedTuple):
+class PlacedExample(NamedTuple):
     """An example at its place in a shard.
 
     Attributes:
@@ -174,7 +174,7 @@ class Found(NamedTuple):
     example: Example | None  # None: the place stays empty
 
 
-NUMBERS = Found._fields[:-1]
+NUMBERS = PlacedExample._fields[:-1]
 
 
 def found_schema(schema: pa.Schema) -> pa.Schema:
@@ -188,7 +188,7 @@ def found_schema(schema: pa.Schema) -> pa.Schema:
     )
 
 
-def found_table(found: Iterable[Found], schema: pa.Schema) -> pa.Table:
+def found_table(found: Iterable[PlacedExample], schema: pa.Schema) -> pa.Table:
     """Return examples, at least one, as a table. schema: the result of `found_schema`."""
     empty = (None,) * (len(schema) - len(NUMBERS))
     rows = ((*each[:-1], *_values(each.example, empty)) for each in found)
@@ -223,7 +223,7 @@ def records(tables: Iterable[pa.Table]) -> np.ndarray:
     return together[np.argsort(together["key"], kind="stable")]
 
 
-class Settling:
+class DuplicateRemoval:
     """The removal of repeated problems from one part of the cells, in one round.
 
     A slot is the place of an example in its split. If several slots drew the same problem, the
@@ -236,63 +236,70 @@ class Settling:
     """
 
     def __init__(
-        self, drawer: Drawer, partition: Partition, one: DrawingRound, part: int, keys: np.ndarray
+        self,
+        drawer: Drawer,
+        partition: Partition,
+        drawing: DrawingRound,
+        part: int,
+        keys: np.ndarray,
     ) -> None:
-        self._drawer, self._partition, self._one, self._part = drawer, partition, one, part
+        self._drawer, self._partition, self._drawing, self._part = drawer, partition, drawing, part
         self.seen, self.held = KeyTable(keys), Counter[int]()
 
-    def changes(self, drawn: Sequence[np.ndarray]) -> Iterator[Found]:
+    def changes(self, drawn: Sequence[np.ndarray]) -> Iterator[PlacedExample]:
         """Yield listed examples, then replacements of drawn examples, in order of their shards.
 
         drawn: the records of the part, an array sorted by key for each bucket (group of shards).
         """
-        for listing in self._one.listings:
+        for listing in self._drawing.listings:
             if self._partition.part(listing.cell) == self._part:
                 yield from self._listed(listing)
-        yield from self._drawn_again(self._losers(drawn))
+        yield from self._replacements(self._repeated(drawn))
 
-    def _listed(self, listing: Listing) -> Iterator[Found]:
+    def _listed(self, listing: Listing) -> Iterator[PlacedExample]:
         cell = self._partition.numbers[listing.cell]
-        split, reserved = self._one.split, listing.cell in self._one.reserved
+        split, reserved = self._drawing.split, listing.cell in self._drawing.reserved
         remainder = REMAINDERS[split] if reserved else None
         before, place = self._drawer.given_up, listing.place
         found = self._drawer.listed(listing.cell, split, remainder, self.seen)
         for example in islice(found, listing.quota):
             self.held[cell] += 1
-            yield Found(listing.unit, place, 0, cell, self._drawer.given_up - before, example)
+            yield PlacedExample(
+                listing.unit, place, 0, cell, self._drawer.given_up - before, example
+            )
             before, place = self._drawer.given_up, place + 1
         if self._drawer.given_up > before:
-            yield Found(listing.unit, place, 0, cell, self._drawer.given_up - before, None)
+            yield PlacedExample(listing.unit, place, 0, cell, self._drawer.given_up - before, None)
 
-    def _losers(self, drawn: Sequence[np.ndarray]) -> np.ndarray:
+    def _repeated(self, drawn: Sequence[np.ndarray]) -> np.ndarray:
         """Add new keys to `seen`; return the records of repeated problems, in order of the split.
 
         The first example of a problem does not count as repeated.
 
         drawn: the records of the part, an array sorted by key for each bucket (group of shards).
         """
-        keys, losers = [np.empty(0, np.int64)], [np.empty(0, RECORD)]
+        keys, repeated = [np.empty(0, np.int64)], [np.empty(0, RECORD)]
         for some in _merged(drawn):
             new = ~self.seen.hold(some["key"])
             new[1:] &= some["key"][1:] != some["key"][:-1]
             keys.append(some["key"][new])
-            losers.append(some[~new])
+            repeated.append(some[~new])
             self.held.update(Counter(some["cell"][new].tolist()))
         self.seen.extend(np.concatenate(keys))
-        return np.sort(np.concatenate(losers), order=("unit", "place"))
+        return np.sort(np.concatenate(repeated), order=("unit", "place"))
 
-    def _drawn_again(self, losers: np.ndarray) -> Iterator[Found]:
+    def _replacements(self, repeated: np.ndarray) -> Iterator[PlacedExample]:
         exhausted: set[int] = set()
-        for _, unit, place, attempt, cell in map(np.void.item, losers):
+        for _, unit, place, attempt, cell in map(np.void.item, repeated):
             example, before = None, self._drawer.given_up
             if cell not in exhausted:
-                slot = self._one.slot(unit, place, self._partition.cells[cell])
+                slot = self._drawing.slot(unit, place, self._partition.cells[cell])
                 example, _ = self._drawer.slot(slot, attempt + 1, self.seen)
                 if example is None:
                     exhausted.add(cell)
                 else:
                     self.held[cell] += 1
-            yield Found(unit, place, 0, cell, self._drawer.given_up - before, example)
+            yield PlacedExample(unit, place, 0, cell, self._drawer.given_up - before, example)
 
 
 def _merged(drawn: Sequence[np.ndarray]) -> Iterator[np.ndarray]:

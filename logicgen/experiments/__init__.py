@@ -28,7 +28,7 @@ Json = dict[str, Any]
 Call = tuple[Callable[..., Json], Json]
 """A trial: a function at the top level of a module, and its keyword arguments."""
 
-Count = Annotated[int, Field(ge=1)]
+Positive = Annotated[int, Field(ge=1)]
 Seed = Annotated[int, Field(ge=0)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 

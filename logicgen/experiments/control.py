@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from logicgen.errors import LogicgenError
-from logicgen.experiments import Call, Count, Experiment, ExperimentSettings, Json, Seed
+from logicgen.experiments import Call, Experiment, ExperimentSettings, Json, Positive, Seed
 from logicgen.experiments.prompting import SETS, WORDS, sentence_ids
 from logicgen.experiments.teachers import LessonTable, learn
 from logicgen.productions import NEGLIGIBLE, Grammar, cut, find_connection, pruned, random_grammar
@@ -33,8 +33,8 @@ ASKED = 1e-6
 class ControlSettings(ExperimentSettings):
     """Keys of a study of this experiment."""
 
-    students: Count  # number of learned grammars
-    grammars: Count  # number of random grammars
+    students: Positive  # number of learned grammars
+    grammars: Positive  # number of random grammars
     seed: Seed
     improbable: float  # weights of random grammars up to this number are set to 0
     lesson: LessonTable

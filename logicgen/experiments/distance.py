@@ -19,7 +19,7 @@ from pydantic import Field
 from logicgen.automata import Strings, l1_distances, lexinvariant, next_probabilities
 from logicgen.automata.random_automaton import random_automaton
 from logicgen.automata.strings import sample_beginnings
-from logicgen.experiments import Call, Count, Experiment, ExperimentSettings, Json, Seed
+from logicgen.experiments import Call, Experiment, ExperimentSettings, Json, Positive, Seed
 from logicgen.report.figure_style import legend_below, line_styles, new_axes
 from logicgen.report.tables import Report
 from logicgen.tokens import symbol_name
@@ -38,10 +38,10 @@ class DistanceSettings(ExperimentSettings):
     """
 
     symbols: list[Annotated[int, Field(ge=2, le=lexinvariant.MOST_SYMBOLS)]]
-    states: Count
+    states: Positive
     concentration: Annotated[float, Field(ge=0.01, le=1e9)]
-    languages: Count
-    strings: Count
+    languages: Positive
+    strings: Positive
     length: Annotated[int, Field(ge=2)]
     seed: Seed
 

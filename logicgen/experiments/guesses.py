@@ -18,7 +18,7 @@ from pydantic import Field
 from logicgen.data.dataset import Dataset
 from logicgen.data.generate import generate
 from logicgen.data.recipe import DataRecipe
-from logicgen.experiments import Call, Count, Experiment, ExperimentSettings, Json, Seed
+from logicgen.experiments import Call, Experiment, ExperimentSettings, Json, Positive, Seed
 from logicgen.measures.best_control import usual_controls
 from logicgen.measures.control_answers import prepared
 from logicgen.report.figure_style import legend_below, line_styles, new_axes
@@ -42,8 +42,8 @@ class GuessSettings(ExperimentSettings):
     """
 
     data: list[str]
-    size: Count
-    limit: Count
+    size: Positive
+    limit: Positive
     tries: Annotated[int, Field(ge=2)]
     edges: dict[str, list[float]]
     seed: Seed

@@ -18,7 +18,7 @@ import numpy as np
 from pydantic import Field
 
 from logicgen.errors import LogicgenError
-from logicgen.experiments import Call, Count, Experiment, ExperimentSettings, Json, Number, Seed
+from logicgen.experiments import Call, Experiment, ExperimentSettings, Json, Number, Positive, Seed
 from logicgen.experiments.teachers import LessonTable, find_teacher, learn
 from logicgen.productions import (
     Grammar,
@@ -46,9 +46,9 @@ class IdentifySettings(ExperimentSettings):
     """
 
     teacher: str  # a recipe of the task production, or a path for `load_grammar`
-    students: Count
+    students: Positive
     # The number of sentences for each student; default: all sentences, with their probabilities
-    sentences: Count | None = None
+    sentences: Positive | None = None
     seed: Seed
     nudges: tuple[Number, ...] = Field(default=(), strict=False)
     lesson: LessonTable

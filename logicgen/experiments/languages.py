@@ -18,7 +18,7 @@ from pydantic import Field, model_validator
 
 from logicgen.automata import Strings, lexinvariant, next_probabilities, random_automaton
 from logicgen.automata.strings import sample_beginnings
-from logicgen.experiments import Call, Count, Experiment, ExperimentSettings, Json, Seed
+from logicgen.experiments import Call, Experiment, ExperimentSettings, Json, Positive, Seed
 from logicgen.measures.perplexity import COUNTERS
 from logicgen.model.ngrams import TextNGram
 from logicgen.report.tables import Report
@@ -36,15 +36,15 @@ class LanguagesSettings(ExperimentSettings):
     """
 
     symbols: Annotated[int, Field(ge=1, le=lexinvariant.MOST_SYMBOLS)]
-    states: Count
+    states: Positive
     concentration: Annotated[float, Field(ge=0.01, le=1e9)]
-    draws: Count
-    chosen: Count
+    draws: Positive
+    chosen: Positive
     distance: Annotated[float, Field(gt=0)]
-    first: Count
-    last: Count
-    strings: Count
-    fitted: Count
+    first: Positive
+    last: Positive
+    strings: Positive
+    fitted: Positive
     seed: Seed
 
     @model_validator(mode="after")

@@ -17,7 +17,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from pydantic import Field
 
-from logicgen.experiments import Call, Count, Experiment, ExperimentSettings, Json, Seed
+from logicgen.experiments import Call, Experiment, ExperimentSettings, Json, Positive, Seed
 from logicgen.experiments.identify import FOUND
 from logicgen.experiments.teachers import LessonTable, learn
 from logicgen.measures.answers_figures import ACCURACY
@@ -43,11 +43,11 @@ Size = tuple[int, int, int]
 class MapSettings(ExperimentSettings):
     """Keys of a study of this experiment."""
 
-    teachers: Count  # number of teachers for each kind, size and number of sentences
+    teachers: Positive  # number of teachers for each kind, size and number of sentences
     # The size of each grammar: the numbers of units of a layer, of layers, and of words
-    sizes: list[Annotated[list[Count], Field(min_length=3, max_length=3)]]
+    sizes: list[Annotated[list[Positive], Field(min_length=3, max_length=3)]]
     # The numbers of training sentences; "all" means all sentences, with their exact probabilities
-    sentences: list[Count | Literal["all"]]
+    sentences: list[Positive | Literal["all"]]
     # The parameter of the Dirichlet distributions of teachers. If it is small, probabilities differ
     # much.
     concentration: Annotated[float, Field(gt=0, allow_inf_nan=False)]

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from pydantic import Field
 from torch import Tensor
 
-from logicgen.experiments import Call, Count, Experiment, ExperimentSettings, Json
+from logicgen.experiments import Call, Experiment, ExperimentSettings, Json, Positive
 from logicgen.experiments.teachers import LessonTable, learn
 from logicgen.nn.language_model import CausalLM, CausalTransformer
 from logicgen.nn.token_rows import TokenRows
@@ -43,27 +43,27 @@ RESAMPLED = 10_000  # the number of bootstrap samples
 class Decoder(Table):
     """The size of a decoder."""
 
-    width: Count
-    heads: Count
-    layers: Count
-    feed_forward: Count
+    width: Positive
+    heads: Positive
+    layers: Positive
+    feed_forward: Positive
 
 
 class DecoderTraining(Table):
     """The training of decoders by AdamW, with a cosine schedule of the learning rate down to 0."""
 
-    steps: Count  # the largest number of steps
-    batch: Count  # the largest number of sentences in a batch
+    steps: Positive  # the largest number of steps
+    batch: Positive  # the largest number of sentences in a batch
     learning_rate: float = Field(gt=0, alias="rate")  # the name in records
-    look: Count  # the number of steps between two measurements of the divergence
-    patience: Count  # stop after this number of steps without a new minimum of the divergence
+    look: Positive  # the number of steps between two measurements of the divergence
+    patience: Positive  # stop after this number of steps without a new minimum of the divergence
 
 
 class NeededSettings(ExperimentSettings):
     """Keys of a study of this experiment."""
 
     teachers: int = Field(ge=2)
-    sentences: list[Count]  # numbers of training sentences
+    sentences: list[Positive]  # numbers of training sentences
     lesson: LessonTable
     decoders: dict[str, Decoder]  # sizes of the decoders, by name
     training: DecoderTraining

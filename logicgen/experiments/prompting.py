@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from logicgen.experiments import Call, Count, Experiment, ExperimentSettings, Json, Seed
+from logicgen.experiments import Call, Experiment, ExperimentSettings, Json, Positive, Seed
 from logicgen.experiments.teachers import LessonTable, learn
 from logicgen.productions import Grammar
 from logicgen.report.grammar_page import draw_grammars
@@ -29,8 +29,8 @@ class PromptingSettings(ExperimentSettings):
         generations: the number of random sentences that the first of these models generates.
     """
 
-    students: Count
-    generations: Count
+    students: Positive
+    generations: Positive
     seed: Seed
     lesson: LessonTable
 

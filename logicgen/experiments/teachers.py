@@ -17,7 +17,7 @@ from pydantic import Field
 from logicgen import recipes
 from logicgen.data.recipe import CorpusRecipe
 from logicgen.errors import LogicgenError, nearest, shortened
-from logicgen.experiments import Count, Json, Number
+from logicgen.experiments import Json, Number, Positive
 from logicgen.productions import NEGLIGIBLE, Grammar, read_grammar
 from logicgen.recipes import Table
 from logicgen.tasks.grammar_sentences import GRAMMAR, GrammarSentencesSettings
@@ -70,8 +70,8 @@ def load_grammar(run: Path) -> tuple[Grammar, float]:
 class LessonTable(Table):
     """The keys of `training.students.Lesson` that experiments change."""
 
-    steps: Count
-    starts: Count
+    steps: Positive
+    starts: Positive
     learning_rate: Annotated[Number, Field(gt=0)] = 0.1
     crispness: Annotated[Number, Field(ge=0, le=1e6)] = 0.0
     nudge: Annotated[Number, Field(ge=-100, le=100)] = 0.0

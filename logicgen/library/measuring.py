@@ -55,7 +55,7 @@ def covariance(
         split = split or replies.said_split(entries) or "test"
         how = {"mixed": mixed_prompts, "renamed": True}
         given = replies.replies_to(dataset, split, entries, str(run), **how)
-        folder = out or replies.scores_folder(run)
+        folder = out or replies.reply_scores_folder(run)
         prepare_folder(folder)
         table = measure.read_renamed(dataset, split, given, run.stem, mode or "strict")
     else:

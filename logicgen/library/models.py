@@ -163,7 +163,7 @@ def judge_replies(
         from logicgen.measures.evaluation import write_evaluation
     split = split or replies.said_split(entries) or "grid"
     given = replies.replies_to(dataset, split, entries, str(path), mixed=mixed_prompts)
-    folder = out or replies.scores_folder(path)
+    folder = out or replies.reply_scores_folder(path)
     prepare_folder(folder)
     with bars("replies") as progress:
         settings["progress"] = partial(progress, "judging")
@@ -254,7 +254,7 @@ def score_answers(
     with extras_named():
         from logicgen.measures import predictions
         from logicgen.measures.best_control import usual_controls
-        from logicgen.measures.control_answers import scores_folder
+        from logicgen.measures.control_answers import control_scores_folder
         from logicgen.measures.evaluation import write_evaluation
     dataset = as_dataset(load_dataset(data) if isinstance(data, str | Path) else data)
     workers = settings.get("workers", 1)
@@ -262,7 +262,7 @@ def score_answers(
     settings |= {"seconds": timeout, "controls": usual_controls(dataset.task) if controls else ()}
     model, about, scores = _answerer(run, dataset, split, device, votes, shots, reset_rows, say)
     predictions.check_fits(model, dataset, about, settings.get("ensemble", 1))
-    folder = out or scores_folder(run, scores)
+    folder = out or control_scores_folder(run, scores)
     prepare_folder(folder)  # an unwritable folder fails before slow predictions
     with bars("answers") as progress:
         table = predictions.predict_and_verify(model, dataset, about, progress=progress, **settings)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from logicgen.data.suite import Suite
     from logicgen.measures.answering import Respondent
     from logicgen.measures.outcome_log import OutcomeLog
-    from logicgen.measures.suite_results import Opened
+    from logicgen.measures.suite_results import SystemOpener
     from logicgen.scoring import Judgement
     from logicgen.scoring.completions import Mode
     from logicgen.tasks import Task
@@ -149,8 +149,8 @@ def _judged(suite: Suite, path: Path, name: str, mode: Mode, workers: int, progr
         return suite_results.judge_suite_replies(suite, name, completions, scored, progress)
 
 
-def _opened(system: str, workers: int) -> Opened:
-    """Return a function that opens a system for a task (see `measures.suite_results.Opened`)."""
+def _opened(system: str, workers: int) -> SystemOpener:
+    """Return a function that opens a system for a task."""
     from logicgen.measures.answering import Answering, ControlRespondent, SolverRespondent
     from logicgen.measures.leaderboard import SOLVER
 

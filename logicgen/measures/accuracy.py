@@ -20,7 +20,7 @@ from logicgen.measures.covariance import predict_renamed, write_covariance
 from logicgen.measures.evaluation import PREDICTIONS, write_evaluation_page, write_predictions
 from logicgen.measures.measure import (
     Comparison,
-    Counted,
+    CountProgress,
     Findings,
     Json,
     Measure,
@@ -134,7 +134,7 @@ class Accuracy(Measure):
         return pictures
 
     def compare(
-        self, folders: list[Path], out: Path, *, workers: int, progress: Counted
+        self, folders: list[Path], out: Path, *, workers: int, progress: CountProgress
     ) -> Comparison:
         """Write heat maps, differences, and a page of the examples."""
         rows = compare(folders, out, workers=workers, progress=progress)
@@ -143,7 +143,7 @@ class Accuracy(Measure):
         return Comparison([markdown(rows)], [figures, page])
 
     def write_page(
-        self, folder: Path, path: Path | None, *, workers: int, progress: Counted
+        self, folder: Path, path: Path | None, *, workers: int, progress: CountProgress
     ) -> Path:
         """Write a page with heat maps and all answers."""
         return write_evaluation_page(folder, path, workers=workers, progress=progress)
@@ -176,7 +176,7 @@ def predicted(
 def controls(settings: Any, data: Dataset, subject: Subject) -> Json:
     """Return the score of each control that the settings name.
 
-    Controls get the problems of the model, and as many solved problems before each.
+    A control answers the model's problems, with the same number of solved problems before each.
     """
     found: Json = {}
     shots = subject.model.answerer(data, subject.name, shots=settings.shots).shots

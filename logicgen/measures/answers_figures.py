@@ -36,7 +36,7 @@ from logicgen.report.figure_style import (
     whole_numbers,
 )
 
-Cells = dict[tuple[int, int], Score]
+ScoresByCell = dict[tuple[int, int], Score]
 
 # Colors of accuracy, from red to green as in the literature. Dark red and bluish green also differ
 # in lightness, so that people with red-green color blindness can distinguish them.
@@ -57,7 +57,7 @@ class Panel(NamedTuple):
 
     label: str
     values: dict[tuple[int, int], float]
-    cells: Cells
+    cells: ScoresByCell
     about: About
 
 
@@ -71,7 +71,7 @@ class ColourBar(NamedTuple):
     empty: str = "white"  # color of cells without examples
 
 
-def draw_heatmaps(runs: list[tuple[str, Cells, About]], title: str) -> Figure:
+def draw_heatmaps(runs: list[tuple[str, ScoresByCell, About]], title: str) -> Figure:
     """Draw the accuracy of several evaluations as heat maps on one scale.
 
     runs: the label, the scores by cell, and the description of each evaluation.
@@ -86,7 +86,7 @@ def draw_heatmaps(runs: list[tuple[str, Cells, About]], title: str) -> Figure:
     return _draw(maps, _accuracy(), title)
 
 
-def draw_evaluation(cells: Cells, about: About, title: str, level: str = "") -> Figure:
+def draw_evaluation(cells: ScoresByCell, about: About, title: str, level: str = "") -> Figure:
     """Draw the accuracy of predictions, and of other answers that the scores contain.
 
     level: the name of the levels of difficulty, if cells have a level instead of a number of
@@ -129,7 +129,7 @@ def hard_accuracy(score: Score) -> float | None:
     return None if score.control is None else score.control.hard_accuracy
 
 
-def _best_control(cells: Cells) -> str | None:
+def _best_control(cells: ScoresByCell) -> str | None:
     """Return the control that is right most often in all cells together; None without controls."""
     right: Counter[str] = Counter()
     for score in cells.values():
@@ -143,7 +143,9 @@ def _accuracy() -> ColourBar:
     return ColourBar("right answers", ACCURACY, Normalize(0, 1), percent)
 
 
-def draw_differences(first: Cells, others: list[tuple[str, Cells, About]], title: str) -> Figure:
+def draw_differences(
+    first: ScoresByCell, others: list[tuple[str, ScoresByCell, About]], title: str
+) -> Figure:
     """Draw differences in accuracy as heat maps: each of the `others` minus `first`.
 
     others: the label, the scores by cell, and the description of each evaluation.
@@ -215,7 +217,7 @@ def _draw(maps: list[Panel], bar: ColourBar, title: str, level: str = "") -> Fig
 
 
 def _squares(
-    axes: Axes, values: dict[tuple[int, int], float], cells: Cells, bar: ColourBar, step: int
+    axes: Axes, values: dict[tuple[int, int], float], cells: ScoresByCell, bar: ColourBar, step: int
 ) -> bool:
     """Draw the cells of a heat map; return whether some cells are smaller squares.
 

@@ -21,7 +21,7 @@ FOLDER = Path("runs") / "controls"
 """The folder for the scores of controls. Each control has a folder in it."""
 
 
-def scores_folder(run: str | Path, scores: str) -> Path:
+def control_scores_folder(run: str | Path, scores: str) -> Path:
     """Return the folder for the scores of a model or a control.
 
     run: folder of a model, name of a shipped model, or `control:NAME`.

@@ -26,7 +26,7 @@ from logicgen.files import prepare_folder, write_text
 from logicgen.measures.comparison import check_folders, labels_of
 from logicgen.measures.measure import (
     Comparison,
-    Counted,
+    CountProgress,
     Findings,
     Json,
     Measure,
@@ -105,7 +105,7 @@ class Perplexity(Measure):
         return pictures
 
     def compare(
-        self, folders: list[Path], out: Path, *, workers: int, progress: Counted
+        self, folders: list[Path], out: Path, *, workers: int, progress: CountProgress
     ) -> Comparison:
         """Draw the curves of several evaluations in one figure."""
         found = compare_curves(folders, out)
@@ -113,7 +113,7 @@ class Perplexity(Measure):
         return Comparison(lines, [f"figure: {out / FIGURE}.png"])
 
     def write_page(
-        self, folder: Path, path: Path | None, *, workers: int, progress: Counted
+        self, folder: Path, path: Path | None, *, workers: int, progress: CountProgress
     ) -> Path:
         """Write the page of a curve, with the first sequences colored by bits per token."""
         return write_perplexity_page(read_readings(folder), path or folder / REPORT)

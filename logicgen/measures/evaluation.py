@@ -47,7 +47,7 @@ from logicgen.report.rows import (
     REPORT,
     ROW,
     SYMBOLS,
-    Explained,
+    ExplainedAnswer,
     Progress,
     cell_map,
     chosen,
@@ -312,7 +312,7 @@ Values other than `label` and `drawn` are names of columns.
 
 
 def _rows(
-    task: Task, listed: dict[str, list[Any]], explained: list[Explained], seeds: int
+    task: Task, listed: dict[str, list[Any]], explained: list[ExplainedAnswer], seeds: int
 ) -> dict[str, list[Any]]:
     """Return the columns of the page by name, each with a value for each listed answer.
 

@@ -100,7 +100,7 @@ def _groups(suite: Suite) -> list[list[str]]:
 
 
 def best_control(scores: Scores, part: str, verified: bool = False) -> tuple[str, float] | None:
-    """Return the control with the most right answers to a part, and its share; None: no control.
+    """Return the control with the most right answers to a part, and its share.
 
     verified: whether controls may answer several times.
     """

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 """A JSON object."""
 
-Counted = Callable[[int, int], None]
+CountProgress = Callable[[int, int], None]
 """A function that reports progress. Arguments: number of finished items, number of all items."""
 
 Picture = tuple[str, str, "Figure"]
@@ -208,7 +208,7 @@ class Measure:
     # Methods for folders
 
     def compare(
-        self, folders: list[Path], out: Path, *, workers: int, progress: Counted
+        self, folders: list[Path], out: Path, *, workers: int, progress: CountProgress
     ) -> Comparison:
         """Compare the measurements in folders, and write the comparison into the folder `out`.
 
@@ -217,7 +217,7 @@ class Measure:
         raise LogicgenError(f"{folders[0]}: {self.noun} cannot be compared")
 
     def write_page(
-        self, folder: Path, path: Path | None, *, workers: int, progress: Counted
+        self, folder: Path, path: Path | None, *, workers: int, progress: CountProgress
     ) -> Path:
         """Write the HTML page of the measurement in a folder; return the path of the page.
 

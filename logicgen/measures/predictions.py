@@ -61,7 +61,7 @@ SCHEMA = pa.schema(
 )
 
 Progress = Callable[[str, int, int], None]
-Counted = Callable[[int, int], None]
+CountProgress = Callable[[int, int], None]
 
 
 class AnyRegion(Protocol):
@@ -243,7 +243,7 @@ def _draw_again(
     predictor: Predictor,
     verifier: Verifier,
     verified: VerifiedSearch,
-    progress: Counted,
+    progress: CountProgress,
 ) -> None:
     """Apply verified decoding to rows with predictions and verdicts; add columns to the rows."""
     predictions = [row["prediction"] for row in rows]
@@ -361,7 +361,7 @@ class Predictor:
         self.alphabets = alphabets(model, data, self.encoded.symbols)
 
     def answers(
-        self, places: np.ndarray, decoding: Decoding, progress: Counted = lambda *_: None
+        self, places: np.ndarray, decoding: Decoding, progress: CountProgress = lambda *_: None
     ) -> list[str]:
         """Return an answer in prefix notation for each place.
 
@@ -376,7 +376,7 @@ class Predictor:
         places: np.ndarray,
         predictions: Sequence[str],
         verified: VerifiedSearch,
-        progress: Counted = lambda *_: None,
+        progress: CountProgress = lambda *_: None,
     ) -> list[list[str]]:
         """Draw answers to each problem that differ from each other and from the prediction."""
         drawn = verified.sampling
@@ -391,7 +391,9 @@ class Predictor:
             for place, each in zip(places, self._ask(places, sampling, progress), strict=True)
         ]
 
-    def _ask(self, places: np.ndarray, decoding: Decoding, progress: Counted) -> list[list[Answer]]:
+    def _ask(
+        self, places: np.ndarray, decoding: Decoding, progress: CountProgress
+    ) -> list[list[Answer]]:
         """Return the model's answers for each place, a pair of an embedding seed and a problem.
 
         Random answers differ between embedding seeds.
@@ -455,7 +457,7 @@ class Verifier:
     def __exit__(self, *_: object) -> None:
         self._pool.close()
 
-    def verdicts(self, items: list[Item], progress: Counted = lambda *_: None) -> list[str]:
+    def verdicts(self, items: list[Item], progress: CountProgress = lambda *_: None) -> list[str]:
         """Return the verdict on each answer: `unknown` if the solver reached a limit."""
         new = [item for item in dict.fromkeys(items) if item not in self._known]
         progress(0, len(new))

@@ -23,7 +23,7 @@ from logicgen.measures.best_control import add_controls
 from logicgen.measures.predictions import (
     SCHEMA,
     About,
-    Counted,
+    CountProgress,
     Verifier,
     compared,
     described,
@@ -73,7 +73,7 @@ def said_split(entries: Sequence[Mapping[str, Any]]) -> str | None:
     return said.pop() if len(said) == 1 else None
 
 
-def scores_folder(path: Path) -> Path:
+def reply_scores_folder(path: Path) -> Path:
     """Return the folder for the scores of a file of replies: its path without the suffix."""
     if not path.suffix:
         raise LogicgenError(f"{path}: its name has no suffix: name the folder of scores with --out")
@@ -187,7 +187,7 @@ def judgements(
     mode: Mode = "strict",
     workers: int = 1,
     timeout: float = 10.0,
-    progress: Counted = lambda done, total: None,
+    progress: CountProgress = lambda done, total: None,
 ) -> Iterator[Judgement]:
     """Yield the judgement of `Scorer` on each reply, in order."""
     progress(0, len(replies))

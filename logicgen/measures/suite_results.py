@@ -31,7 +31,7 @@ from logicgen.tasks.judge import Item
 
 Progress = Callable[[str, int, int], None]
 
-Opened = Callable[[Task, int], Respondent | None]
+SystemOpener = Callable[[Task, int], Respondent | None]
 """A function that opens a system, given a task and the most answers to a problem.
 
 It returns None if the system does not answer problems of the task.
@@ -50,7 +50,7 @@ class PartAnswers(Table):
         answers: in prefix notation; the first right answer, or else the first answer.
         draws: the number of answers that were tried.
         verdicts: the verdicts on `answers`.
-        rewrites: the answers to each rewrite of the problems, with their verdicts; empty: none.
+        rewrites: the answers to each rewrite of the problems, with their verdicts; may be empty.
     """
 
     answers: list[str]
@@ -150,7 +150,7 @@ def check_version(suite: Suite, name: object, fingerprint: object, where: str) -
 def run_suite(
     suite: Suite,
     system: str,
-    opened: Opened,
+    opened: SystemOpener,
     draws: int,
     *,
     parts: Sequence[str] = (),
@@ -159,7 +159,7 @@ def run_suite(
 ) -> SuiteResult:
     """Return the answers of a system to the parts of a suite whose task it answers.
 
-    parts: the names of the parts; empty: all.
+    parts: the names of the parts. An empty list means all parts.
     log: outcomes of an interrupted run, which are not computed again; new ones are added.
 
     Raises LogicgenError if the system answers no part.

@@ -109,14 +109,15 @@ class Batch(NamedTuple):
         matrix: Tensor,
         pad: int,
         pieces: Sequence[Tensor],
-        again: bool,
+        recompute: bool,
     ) -> Tensor:
         """Return a network's logits (B, T, V) for a batch that it reads in pieces.
 
         matrix: token rows for the whole batch (V, width), or for each problem (B, V, width).
         pad: id of `<pad>`.
         pieces: the rows of each piece.
-        again: whether to keep no features of a piece, and to read it again in the backward pass.
+        recompute: whether the backward pass computes the features of a piece again. Then they are
+            not kept, and need no memory.
         """
         parts = []
         training = network.training
@@ -136,7 +137,10 @@ class Batch(NamedTuple):
             own = matrix[rows] if matrix.dim() == 3 else matrix
             places = (inputs != pad).flatten().nonzero()[:, 0]
             piece = own, problems, inputs, places
-            logits = checkpoint(read, *piece, use_reentrant=False) if again else network(*piece)
+            if recompute:
+                logits = checkpoint(read, *piece, use_reentrant=False)
+            else:
+                logits = network(*piece)
             missing = self.inputs.shape[1] - inputs.shape[1]
             parts.append(functional.pad(logits, (0, 0, 0, missing)))
         return torch.cat(parts)[torch.cat(list(pieces)).argsort()]

@@ -278,11 +278,11 @@ class EncoderDecoder(Model):
         matrix = self.embedding.matrix(self.training_symbols, generator, sequences)
         if anew and share is not None:
             matrix = matrix[share.rows]
-        pieces, again = self.pieces(batch)
+        pieces, recompute = self.pieces(batch)
         if len(pieces) == 1:
             return batch, self.transformer(matrix, batch.problems, batch.inputs, batch.places)
         pad = self.vocabulary.pad
-        return batch, batch.read_in_pieces(self.transformer, matrix, pad, pieces, again)
+        return batch, batch.read_in_pieces(self.transformer, matrix, pad, pieces, recompute)
 
     def pieces(self, batch: Batch) -> tuple[list[Tensor], bool]:
         """Return the rows of each piece of a batch that the network reads at a time.

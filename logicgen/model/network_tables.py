@@ -15,7 +15,6 @@ from logicgen.extras import load_plugin, plugins
 from logicgen.model.recipe_tables import (
     AlphaRenamingTable,
     Context,
-    Count,
     DecoderPositions,
     EmbeddingTable,
     EncoderPositions,
@@ -29,6 +28,7 @@ from logicgen.model.recipe_tables import (
     LossTable,
     NamesTable,
     PartialTable,
+    Positive,
     RewardTable,
     StreamTable,
     TokenRowsTable,
@@ -271,7 +271,7 @@ class SymbolInvariantTable(EncoderDecoderTable):
     decoder_aggregated_attention: bool | None = None
     cross_attention: Literal["streams", "aggregated"] = "streams"
     reserved: Annotated[int, Field(ge=0, le=1024)] = 0
-    chunk: Count | None = None
+    chunk: Positive | None = None
 
     def check(self, recipe: OtherTables) -> None:
         super().check(recipe)

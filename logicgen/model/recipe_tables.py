@@ -11,7 +11,7 @@ from logicgen.extras import plugins
 from logicgen.recipes import Table
 from logicgen.tokens import MOST_SYMBOLS
 
-Count = Annotated[int, Field(ge=1)]
+Positive = Annotated[int, Field(ge=1)]
 # Larger values are mistakes: such a network would use up the memory.
 Width = Annotated[int, Field(ge=1, le=2**16)]
 EvenWidth = Annotated[int, Field(ge=2, le=2**16, multiple_of=2)]
@@ -218,7 +218,7 @@ class TrainingTable(Table):
             (`[reward]`).
     """
 
-    steps: Count
+    steps: Positive
     batch_size: Batch
     learning_rate: Annotated[float, Field(gt=0)]
     warmup_steps: Annotated[int, Field(ge=0)]
@@ -230,18 +230,18 @@ class TrainingTable(Table):
     gradient_clip: Annotated[float, Field(gt=0)] = 1.0
     precision: Literal["fp32", "bf16", "auto"] = "fp32"
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
-    log_every: Count = 10
-    checkpoint_every: Count = 500
-    validate_every: Count = 500
-    validation_examples: Count = 256
+    log_every: Positive = 10
+    checkpoint_every: Positive = 500
+    validate_every: Positive = 500
+    validation_examples: Positive = 256
     context: Context | None = None
     shots: Annotated[int, Field(ge=0, le=1024)] | None = None
     learn: Literal["answers", "everything", "right", "accepted"] | None = None
 
 
 Draws = Annotated[int, Field(ge=1, le=1000)]
-Symbols = Annotated[tuple[Annotated[int, Field(ge=0)], Count], Field(strict=False)]
-Lengths = Annotated[tuple[Count, Count], Field(strict=False)]
+Symbols = Annotated[tuple[Annotated[int, Field(ge=0)], Positive], Field(strict=False)]
+Lengths = Annotated[tuple[Positive, Positive], Field(strict=False)]
 
 
 class RewardTable(Table):
@@ -276,10 +276,10 @@ class RewardTable(Table):
     """
 
     method: Literal["expert-iteration", "policy-gradient", "right-tokens"] = "expert-iteration"
-    problems: Count = 256
+    problems: Positive = 256
     draws: Draws = 8
     temperature: Annotated[float, Field(gt=0, le=100)] = 1.0
-    steps: Count = 25
+    steps: Positive = 25
     answers: Literal["likeliest", "shortest", "all", "any"] | None = None
     stored: Annotated[float, Field(ge=0, lt=1)] = 0.25
     symbols: Symbols | None = None

@@ -33,7 +33,7 @@ from logicgen.report.rows import (
     RIGHT_ANSWER,
     ROW,
     SYMBOLS,
-    Explained,
+    ExplainedAnswer,
     Progress,
     cell_map,
     chosen,
@@ -49,7 +49,7 @@ from logicgen.tasks.conditions import CONTROLS
 # The most rows of a table.
 MOST_ROWS = 200
 
-Cells = dict[tuple[str, int | None, int], dict[str, float]]
+PlannedCells = dict[tuple[str, int | None, int], dict[str, float]]
 """The rows of `cells.csv`: from (split, number of symbols, least length) to further columns.
 
 The number of symbols is None in a row that counts problems with any number of symbols.
@@ -112,7 +112,7 @@ def dataset_document(
 
 
 def _rows(
-    task: Task, listed: dict[str, list[Any]], explained: list[Explained]
+    task: Task, listed: dict[str, list[Any]], explained: list[ExplainedAnswer]
 ) -> dict[str, list[Any]]:
     """Return the columns of the examples: from name to a list with a value for each example."""
     where = zip(listed["split"], listed["row"], strict=True)
@@ -160,12 +160,12 @@ def _shown(values: list[Any]) -> list[Any]:
     return ["no control" if value == "" else value for value in values]
 
 
-def _planned(folder: Path) -> tuple[Cells, list[dict[str, str]]]:
+def _planned(folder: Path) -> tuple[PlannedCells, list[dict[str, str]]]:
     """Return the rows of `cells.csv` in the folder of a data set, and its rows of difficulty.
 
     Both are empty if this file is missing.
     """
-    found: Cells = {}
+    found: PlannedCells = {}
     divided: list[dict[str, str]] = []
     path = folder / CELLS
     if not path.is_file():
@@ -212,7 +212,9 @@ def _first(text: str) -> float:
     return float(found[0]) if found else 0.0
 
 
-def _count_map(dataset: Dataset, split: str, table: pa.Table, planned: Cells) -> dict[str, Any]:
+def _count_map(
+    dataset: Dataset, split: str, table: pa.Table, planned: PlannedCells
+) -> dict[str, Any]:
     """Return a heat map of the number of examples in each cell of a split, for the scripts."""
     recipe = dataset.recipe
     part = recipe.grid if split == "grid" and recipe.grid else recipe.region

@@ -15,6 +15,7 @@ from logicgen.report.rows import (
     Progress,
     column,
     explanations,
+    page_data,
     problem_rows,
     task_facts,
 )
@@ -40,8 +41,8 @@ ROWS = dict.fromkeys(("key", "recipe", "task", "symbols", "length", "problem", "
 }
 
 
-def write_gallery(path: Path, *, workers: int = 1, progress: Progress = lambda *_: None) -> Path:
-    """Write the gallery of shipped tasks and recipes; return its path."""
+def write_gallery(path: Path, progress: Progress) -> None:
+    """Write the gallery of shipped tasks and recipes."""
     read = {name: read_data_recipe(name) for name in recipes.names("datasets", ".toml")}
     with_problems = {n: r for n, r in read.items() if isinstance(r, DataRecipe)}
     found: dict[str, list[Example]] = {}
@@ -51,7 +52,7 @@ def write_gallery(path: Path, *, workers: int = 1, progress: Progress = lambda *
     rows: Rows = {name: [] for name in ROWS}
     for task in dict.fromkeys(recipe.task for recipe in with_problems.values()):
         of_task = {n: each for n, each in found.items() if with_problems[n].task == task}
-        _add_examples(rows, load_task(task), of_task, workers)
+        _add_examples(rows, load_task(task), of_task)
     columns = [
         column("recipe", "recipe", "choice", facet=True, shown=True),
         column("task", "task", "choice", facet=True, shown=True),
@@ -69,18 +70,13 @@ def write_gallery(path: Path, *, workers: int = 1, progress: Progress = lambda *
         title="What ships with logicgen",
         lead="Examples of every task and recipe, as logicgen generate makes them.",
         summary=[],
-        data={
-            "tasks": {name: task_facts(task) for name, task in tasks.items()},
-            "maps": [],
-            "columns": columns,
-            "rows": rows,
-            "answers": [
-                {"label": "answer", "text": "answer", "explanation": "explained", "drawn": True}
-            ],
-            "problem": "problem",
-            "total": len(rows["key"]),
-            "sampled": "",
-        },
+        data=page_data(
+            {name: task_facts(task) for name, task in tasks.items()},
+            columns,
+            rows,
+            [{"label": "answer", "text": "answer", "explanation": "explained", "drawn": True}],
+            total=len(rows["key"]),
+        ),
         facts=[
             FactTable("Tasks", ["task", "problem and answer"], abouts),
             FactTable("Recipes", ["recipe", "task", "description"], described, says),
@@ -88,12 +84,9 @@ def write_gallery(path: Path, *, workers: int = 1, progress: Progress = lambda *
         notes=["logicgen generate RECIPE makes the data of a recipe."],
     )
     write_document(document, path)
-    return path
 
 
-def _add_examples(
-    rows: Rows, task: Task, found: Mapping[str, Sequence[Example]], workers: int
-) -> None:
+def _add_examples(rows: Rows, task: Task, found: Mapping[str, Sequence[Example]]) -> None:
     """Append the examples of all recipes of a task to the columns `rows`.
 
     found: the examples of each recipe, from the shortest to the longest.
@@ -103,7 +96,7 @@ def _add_examples(
     if not examples:
         return
     answers = [(each.problem, each.answer, "correct") for each in examples]
-    explained = explanations(task, answers, workers=workers)
+    explained = explanations(task, answers)
     shown: Rows = {
         "key": [f"{name}-{number}" for name, number in named],
         "recipe": [name for name, _ in named],
@@ -128,7 +121,7 @@ def _examples(recipe: DataRecipe) -> list[Example]:
         round=0,
         first=0,
         cells=tuple(cells[place] for place in places),
-        rationed=frozenset(),
+        reserved=frozenset(),
     )
     found = Drawer(recipe.rules(), 0).unit(unit.slots()).examples
     return [example for example in found if example is not None]

@@ -24,7 +24,7 @@ MOST = 10_000
 # The time limit in seconds for the explanation of a verdict.
 SECONDS = 2.0
 
-Explained = tuple[str, list[Any] | None]
+ExplainedAnswer = tuple[str, list[Any] | None]
 """An answer as readable text, and its explanation as a list of five values.
 
 The values are `reason`, `truth`, `letters` and `loop`, which `tasks.task.Explanation` describes,
@@ -39,7 +39,7 @@ def explanations(
     answers: Iterable[tuple[str, str, str]],
     workers: int = 1,
     progress: Progress = lambda *_: None,
-) -> list[Explained]:
+) -> list[ExplainedAnswer]:
     """Return each answer as readable text with its explanation, from worker processes.
 
     An answer that occurs several times is explained only once.
@@ -48,7 +48,7 @@ def explanations(
     """
     items = [Item(problem, text, verdict=Verdict(verdict)) for problem, text, verdict in answers]
     new = list(dict.fromkeys(items))
-    found: dict[Item, Explained] = {}
+    found: dict[Item, ExplainedAnswer] = {}
     wants = Wants(prefix=True, shown=True, explanation=True)
     with open_pool(judge, (task.name, wants), count=workers) as pool:
         results = pool.map(new, SECONDS, 64)
@@ -58,7 +58,7 @@ def explanations(
     return [found[item] for item in items]
 
 
-def _packed(item: Item, result: Finding | Failure) -> Explained:
+def _packed(item: Item, result: Finding | Failure) -> ExplainedAnswer:
     """Return the answer of an item as text, and its explanation as JSON data for a page.
 
     The explanation is None if the problem cannot be read because the file is damaged.

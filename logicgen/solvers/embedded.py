@@ -38,7 +38,7 @@ _ONE = Formula("1")
 _ANYTHING = Trace((), (_ONE,))
 
 
-Found = tuple[Values, int, int, int]
+SatisfyingLasso = tuple[Values, int, int, int]
 """Truth values on lassos of one shape, the bit of a lasso that satisfies the formula, the number of
 positions and the length of the period."""
 
@@ -179,7 +179,7 @@ class EmbeddedSolver(Solver):
 
     def _find(
         self, graph: Graph, nodes: list[int], root: int, effort: Effort | None
-    ) -> Found | None:
+    ) -> SatisfyingLasso | None:
         for positions, period in shapes(1, PARALLEL):
             found = _parallel(graph, nodes, root, positions, period)
             if found is not None:
@@ -222,7 +222,7 @@ def _check_any(
 
 def _parallel(
     graph: Graph, nodes: list[int], root: int, positions: int, period: int
-) -> Found | None:
+) -> SatisfyingLasso | None:
     columns, full = all_or_some(len(of_symbols(graph, nodes)), positions)
     columns = spread(columns, graph, nodes)
     values = evaluate(graph, nodes, columns, positions, positions - period, full)
@@ -230,7 +230,7 @@ def _parallel(
     return (values, found & -found, positions, period) if found else None
 
 
-def _single(graph: Graph, nodes: list[int], letters: list[Letter], period: int) -> Found:
+def _single(graph: Graph, nodes: list[int], letters: list[Letter], period: int) -> SatisfyingLasso:
     columns = [[int(letter[symbol]) for letter in letters] for symbol in range(len(graph.symbols))]
     count = len(letters)
     return evaluate(graph, nodes, columns, count, count - period, 1), 1, count, period

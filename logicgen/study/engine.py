@@ -36,7 +36,7 @@ GOES_ON = "stopped: the same command goes on from there"
 Say = Callable[[str], None]
 """A function that shows a line to the user."""
 
-Settled = Callable[[str, "Record | str"], None]
+TrialCallback = Callable[[str, "Record | str"], None]
 """A function that is called with the name of a finished trial, and its record. If the trial failed,
 a line with the reason replaces the record."""
 
@@ -49,7 +49,7 @@ def compute(
     *,
     workers: int,
     device: str,
-    settled: Settled,
+    settled: TrialCallback,
 ) -> None:
     """Compute trials in `workers` processes, and write the record of each trial when it is done.
 
@@ -63,17 +63,17 @@ def compute(
     write_text(folder / RUNS / ".gitignore", "*\n")
     about = {"commit": commit(), "versions": versions()}
     folder = shared(folder)
-    there = handles(min(workers, len(trials)), folder, device)
+    started = handles(min(workers, len(trials)), folder, device)
 
     def stop() -> None:
-        for worker in there:
+        for worker in started:
             worker.stop()
 
     try:
         with StopOnSignal(then=stop) as signals:
             for wave in _waves(plan, trials):
                 jobs = [(trial, plan.context(trial, folder, device)) for trial in wave]
-                for trial, answer in _answers(there, jobs):
+                for trial, answer in _answers(started, jobs):
                     if "error" not in answer:
                         content = {"point": trial.name, "arguments": trial.arguments}
                         record = Record.model_validate({**content, **answer, **about})
@@ -86,7 +86,7 @@ def compute(
                     raise interruption(signals.received, GOES_ON)
     finally:
         stop()
-        for worker in there:
+        for worker in started:
             worker.wait()
 
 
@@ -237,7 +237,7 @@ def _make_data(
 
 def _outcomes_on(
     plan: Plan, failed: dict[str, str], advance: Callable[..., None], above: Say
-) -> Settled:
+) -> TrialCallback:
     """Return a function that shows the outcome of a trial on a progress bar.
 
     failed: a dict to which the function adds the name of each failed trial, with the reason.

@@ -17,7 +17,7 @@ from logicgen import recipes
 from logicgen.errors import LogicgenError
 from logicgen.recipes import Table, changed, read_toml, validate
 
-Count = Annotated[int, Field(ge=1)]
+Positive = Annotated[int, Field(ge=1)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 
 Changes = dict[str, Any]
@@ -45,8 +45,8 @@ class RenamedProblems(Table):
     """
 
     split: str = "test"
-    limit: Count = 100
-    embedding_seeds: Count = 1
+    limit: Positive = 100
+    embedding_seeds: Positive = 1
 
 
 class DecodingKeys(Table):
@@ -58,10 +58,10 @@ class DecodingKeys(Table):
         its training if not given.
     """
 
-    beams: Count = 1
-    ensemble: Count = 1
+    beams: Positive = 1
+    ensemble: Positive = 1
     grammar: bool = True
-    verified: Count | None = None
+    verified: Positive | None = None
     temperature: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
     shots: Annotated[int, Field(ge=0)] | None = None
     covariance: RenamedProblems | None = None
@@ -74,8 +74,8 @@ class Evaluation(DecodingKeys):
     """
 
     split: str = "grid"
-    limit: Count | None = None
-    embedding_seeds: Count = 1
+    limit: Positive | None = None
+    embedding_seeds: Positive = 1
     data: Literal["own", "base"] = "own"  # the data of each model's training, or the data of [base]
 
     @property
@@ -133,23 +133,23 @@ class MeasureTable(DecodingKeys):
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
     data: str | None = None
-    size: Count | None = None  # examples in train, validation and test together
+    size: Positive | None = None  # examples in train, validation and test together
     data_set: dict[str, Any] = Field(default={})  # changes to the recipe `data`
     data_seed: Seed | None = None  # seed of these data; default: the seed of [base]
     split: str = "test"
-    limit: Count | None = None
-    embedding_seeds: Count = 1
+    limit: Positive | None = None
+    embedding_seeds: Positive = 1
     by: Literal["symbols", "length"] | None = None
     controls: list[str] | None = None
-    context: Count | None = None
-    beyond: Count = 100
+    context: Positive | None = None
+    beyond: Positive = 100
     grammar: bool = False
     keys: bool = False
-    steps: Count = 2000
-    hidden: Count = 256
-    layer: Count | None = None
-    last: Count | None = None
-    window: Count = 100
+    steps: Positive = 2000
+    hidden: Positive = 256
+    layer: Positive | None = None
+    last: Positive | None = None
+    window: Positive = 100
     matrices: Annotated[list[int], Field(min_length=1)] | None = None
     measure: str | None = None
     settings: dict[str, Any] = Field(default={})
@@ -209,7 +209,7 @@ class Recipes(Table):
     data: str | None = None
     # Training starts from these weights: a folder of `studies/weights`, a shipped model or a path.
     weights: str | None = None
-    size: Count | None = None  # examples in train, validation and test together
+    size: Positive | None = None  # examples in train, validation and test together
     set: Changes = Field(default_factory=dict)  # changes to the model recipe
     data_set: Changes = Field(default_factory=dict)  # changes to the data recipe
 
@@ -238,7 +238,7 @@ class _StudyFile(Table):
 
     description: str = ""
     seeds: Annotated[list[Seed], Field(min_length=1)] = Field([0])
-    sample: Count | None = None  # number of random combinations; default: all
+    sample: Positive | None = None  # number of random combinations; default: all
     sample_seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
     base: Base
     evaluate: Evaluation | None = None

@@ -25,10 +25,10 @@ TABLE = "results.csv"
 # MOST_ROWS combinations.
 MOST_ROWS = 20
 
-Cells = tuple[str, list[str], list[list[str]]]
+TableParts = tuple[str, list[str], list[list[str]]]
 """A table of the report: a sentence above it, the heads of its columns, and its rows."""
 
-Measured = list[tuple[Measure, list[Findings]]]
+MeasureResults = list[tuple[Measure, list[Findings]]]
 """Each measure of a study in order, and its results for each combination of settings."""
 
 
@@ -59,7 +59,7 @@ def study_report(study: Study, records: dict[str, list[Record]], counted: str) -
     first, points = measured[0]
     ranking = first.ranking(points) if len(points) > MOST_NAMED else None
     says += _unequal_budgets(records)
-    tables: list[Cells] = [(f"{counted} {says}", heads, rows)]
+    tables: list[TableParts] = [(f"{counted} {says}", heads, rows)]
     pictures: list[Picture] = []
     if ranking is not None:
         choices = [point.choices for point in points]
@@ -87,7 +87,7 @@ def _unequal_budgets(records: dict[str, list[Record]]) -> str:
     return f" **The budgets differ: {', '.join(unequal)}.**" if unequal else ""
 
 
-def measured_of(records: dict[str, list[Record]]) -> Measured:
+def measured_of(records: dict[str, list[Record]]) -> MeasureResults:
     """Return each measure of a study with its results for each combination of settings."""
     first = next(iter(records.values()))[0]
     return [
@@ -116,7 +116,7 @@ def _findings(records: list[Record], number: int) -> Findings:
     )
 
 
-def _lines(measured: Measured) -> list[dict[str, Any]]:
+def _lines(measured: MeasureResults) -> list[dict[str, Any]]:
     """Return the lines of `results.csv`: a dictionary from column to value for each line.
 
     Lines are sorted by combination of settings, training seed and measure.
@@ -130,7 +130,7 @@ def _lines(measured: Measured) -> list[dict[str, Any]]:
     return beside_choices(lines)
 
 
-def _table(measured: Measured) -> tuple[list[str], list[list[str]]]:
+def _table(measured: MeasureResults) -> tuple[list[str], list[list[str]]]:
     """Return the heads and the rows of the Markdown table: a row per combination of settings."""
     kinds = [measure.name for measure, _ in measured]
     columns = [
@@ -163,8 +163,8 @@ def _effort(point: Findings) -> dict[str, str]:
 
 
 def _ranked(
-    study: Study, choices: list[dict[str, str]], table: Cells, ranking: Ranking
-) -> tuple[list[Cells], list[Picture]]:
+    study: Study, choices: list[dict[str, str]], table: TableParts, ranking: Ranking
+) -> tuple[list[TableParts], list[Picture]]:
     """Return a table of the best combinations of settings, a table of correlations, and figures.
 
     The correlations are between each choice and the score.

@@ -20,7 +20,7 @@ PREFIX = "control:"
 """The beginning of the name of a control where the name of a model is expected."""
 
 Shot = tuple[str, str]
-"""A solved problem that stands before a problem: the problem and its answer, in prefix notation."""
+"""A solved problem that a prompt shows first: the problem and its answer, in prefix notation."""
 
 
 class Control(ABC):

@@ -67,7 +67,7 @@ class Slot(NamedTuple):
     round: int
     number: int  # the number of the slot within its round
     cell: Cell
-    rationed: bool  # whether only problems that are reserved for this split may fill the slot
+    reserved: bool  # whether only problems that are reserved for this split may fill the slot
 
 
 @dataclass
@@ -194,7 +194,7 @@ class Drawer:
         share = self.rules.unsatisfiable
         stem = f"{self.seed}/{slot.split}/{slot.round}/{slot.number}/"
         refuted = Random(f"{stem}refuted").random() < share
-        taken = _taken(seen, REMAINDERS[slot.split] if slot.rationed else None)
+        taken = _taken(seen, REMAINDERS[slot.split] if slot.reserved else None)
         before = self.given_up
         for number in range(attempt, MOST_ATTEMPTS):
             if self.given_up - before >= MOST_GIVEN_UP:

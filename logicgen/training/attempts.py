@@ -15,7 +15,7 @@ from logicgen.solvers import Verdict
 from logicgen.tasks.problems import alpha_class_of
 from logicgen.tasks.task import symbols_of
 from logicgen.training.curriculum import Curriculum, Kind, kind_of
-from logicgen.training.frontier import Found, Frontier
+from logicgen.training.frontier import Frontier, SolvedSizes
 
 FOLDER = "rounds"
 """The folder of the files in a run folder."""
@@ -88,7 +88,7 @@ class Round:
         """Return the kind and the worth of each problem."""
         return [(kind_of(each.problem, hard), each.worth) for each in self.asked]
 
-    def sizes(self) -> Found:
+    def sizes(self) -> SolvedSizes:
         """Return the symbols and tokens of each problem, and whether an answer was right."""
         return [
             ((len(symbols_of(each.problem)), len(each.problem.split())), bool(each.accepted))

@@ -165,7 +165,7 @@ def together(
     if devices == 1:
         yield ALONE
         return
-    # It listens before the others look for it, at a port that the system chooses.
+    # The store must listen before the other processes connect. The system chooses its port.
     server = _store(0, is_master=True, wait_for_workers=False)
     member, *others = (Member(Rank(each, devices), each, server.port) for each in range(devices))
     helpers: list[Helper] = []

@@ -17,16 +17,16 @@ from logicgen.training.curriculum import LENGTHS, MEMORY
 STEPS = 1, LENGTHS
 """By how much the most symbols and the most tokens grow at a time."""
 
-PAYS = 0.5
-"""Least share of solved problems at an edge for which it grows."""
+LEAST_SOLVED = 0.5
+"""The largest size grows if this share of the recent problems near it was solved."""
 
-ENOUGH = 10.0
-"""Least number of recent problems at an edge for which it grows."""
+LEAST_PROBLEMS = 10.0
+"""The largest size grows only after this number of recent problems near it."""
 
 Sizes = tuple[int, int]
 """A number of symbols, and a number of tokens."""
 
-Found = Sequence[tuple[Sizes, bool]]
+SolvedSizes = Sequence[tuple[Sizes, bool]]
 """The sizes of each problem of a round, and whether an answer was right."""
 
 Counts = tuple[float, float]
@@ -54,18 +54,22 @@ class Frontier:
         sizes, goal = ((int(each[0]), int(each[1])) for each in (content["sizes"], content["goal"]))
         return cls(sizes, goal, ((symbols, solved), (tokens, solved_too)))
 
-    def after(self, found: Found) -> Frontier:
+    def after(self, found: SolvedSizes) -> Frontier:
         """Return the frontier after a round."""
         sizes, edges = list(self.sizes), []
         for side, step in enumerate(STEPS):
             asked, solved = self._counts(side, found)
-            if sizes[side] < self.goal[side] and asked >= ENOUGH and solved >= PAYS * asked:
+            if (
+                sizes[side] < self.goal[side]
+                and asked >= LEAST_PROBLEMS
+                and solved >= LEAST_SOLVED * asked
+            ):
                 sizes[side] = min(sizes[side] + step, self.goal[side])
                 asked, solved = 0.0, 0.0
             edges.append((asked, solved))
         return Frontier((sizes[0], sizes[1]), self.goal, (edges[0], edges[1]))
 
-    def report(self, found: Found) -> str:
+    def report(self, found: SolvedSizes) -> str:
         """Return a sentence about how far new problems have grown, and why not further.
 
         found: the last round, whose problems reach this frontier.
@@ -77,13 +81,13 @@ class Frontier:
                 sides.append(f"{size} {noun} (the goal)")
                 continue
             asked, solved = self._counts(side, found)
-            why = f"{solved / max(asked, 1):.0%} of the largest solved, {PAYS:.0%} needed"
-            if asked < ENOUGH:
+            why = f"{solved / max(asked, 1):.0%} of the largest solved, {LEAST_SOLVED:.0%} needed"
+            if asked < LEAST_PROBLEMS:
                 why = "too few of the largest to judge"
             sides.append(f"{size} of {goal} {noun} ({why})")
         return f"new problems have grown to {' and '.join(sides)}"
 
-    def _counts(self, side: int, found: Found) -> Counts:
+    def _counts(self, side: int, found: SolvedSizes) -> Counts:
         """Return the discounted counts at an edge after a round. side: 0 symbols, 1 tokens."""
         least = self.sizes[side] - STEPS[side]
         edge = [solved for size, solved in found if size[side] > least]

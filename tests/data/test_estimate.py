@@ -116,9 +116,9 @@ def test_slow_planning_says_how_far_it_is(monkeypatch):
 def test_a_unit_is_sent_without_the_cells_of_others():
     recipe = read_data_recipe("copying-mini")
     for split, plans in planning.stages(recipe, recipe.source("mine")):
-        rationed = {plan.cell for plan in plans if plan.rationed}
+        reserved = {plan.cell for plan in plans if plan.reserved}
         for unit in first_round(plans, split, 0, 0, 100).units():
-            assert unit.rationed == rationed & {*unit.cells}
+            assert unit.reserved == reserved & {*unit.cells}
 
 
 def test_what_does_not_fit_is_refused_with_the_numbers(monkeypatch, tmp_path):

@@ -84,8 +84,8 @@ def growing():
 def test_problems_grow_from_round_to_round_and_a_stop_changes_nothing(
     learnt, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(growth, "PAYS", 0.0)  # every edge with enough problems grows
-    monkeypatch.setattr(growth, "ENOUGH", 1.0)
+    monkeypatch.setattr(growth, "LEAST_SOLVED", 0.0)  # every edge with enough problems grows
+    monkeypatch.setattr(growth, "LEAST_PROBLEMS", 1.0)
     whole, run = trained(learnt, tmp_path / "whole", growing()), tmp_path / "run"
     region, sizes, largest = learnt.data.recipe.region, [], []
     for file in sorted((whole / "rounds").iterdir()):
@@ -113,7 +113,7 @@ def test_problems_grow_from_round_to_round_and_a_stop_changes_nothing(
 
 
 def test_a_frontier_that_never_pays_is_reported(learnt, tmp_path, monkeypatch):
-    monkeypatch.setattr(growth, "PAYS", 2.0)
+    monkeypatch.setattr(growth, "LEAST_SOLVED", 2.0)
     said = []
     recipe, out = tmp_path / "model.toml", tmp_path / "run"
     tables = growing().model_dump(exclude_none=True)
