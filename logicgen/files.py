@@ -14,7 +14,7 @@ import os
 import platform
 import stat
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -114,6 +114,21 @@ def _writing(path: Path, advice: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise LogicgenError(f"{path}: cannot be written: {reason_of(error)}{advice}") from error
+
+
+def write_texts(path: Path, texts: Iterable[str]) -> int:
+    """Write texts one after the other to a file, atomically; return their number."""
+    count = 0
+
+    def write(part: Path) -> None:
+        nonlocal count
+        with open(part, "w", encoding="utf-8") as file:
+            for text in texts:
+                file.write(text)
+                count += 1
+
+    write_atomically(path, write)
+    return count
 
 
 def write_text(path: Path, text: str) -> None:

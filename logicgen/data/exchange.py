@@ -23,7 +23,7 @@ from pathlib import Path
 
 from logicgen.data.opening import as_dataset, load_dataset
 from logicgen.errors import LogicgenError, at, reading
-from logicgen.files import part_path, write_atomically
+from logicgen.files import part_path, write_texts
 from logicgen.syntax.answers import Assignment
 from logicgen.syntax.clauses import (
     CNF,
@@ -125,7 +125,7 @@ def write_two_lines(examples: Iterable[Example], path: Path) -> int:
             )
         return f"{compact(problem)}\n{compact(answer)}\n"
 
-    return _write((text(*numbered) for numbered in enumerate(examples)), path)
+    return write_texts(path, (text(*numbered) for numbered in enumerate(examples)))
 
 
 def write_json_lines(examples: Iterable[Example], path: Path) -> int:
@@ -134,22 +134,7 @@ def write_json_lines(examples: Iterable[Example], path: Path) -> int:
         {"problem": problem} if answer is None else {"problem": problem, "answer": answer}
         for problem, answer in examples
     )
-    return _write((json.dumps(row) + "\n" for row in rows), path)
-
-
-def _write(texts: Iterable[str], path: Path) -> int:
-    """Write texts one after the other; return their number."""
-    count = 0
-
-    def write(part: Path) -> None:
-        nonlocal count
-        with open(part, "w", encoding="utf-8") as file:
-            for text in texts:
-                file.write(text)
-                count += 1
-
-    write_atomically(path, write)
-    return count
+    return write_texts(path, (json.dumps(row) + "\n" for row in rows))
 
 
 def _lines(path: Path) -> Iterator[str]:

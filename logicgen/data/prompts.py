@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from logicgen.data.dataset import Dataset
 from logicgen.errors import LogicgenError, nearest
-from logicgen.files import prepare_folder, write_atomically, write_text
+from logicgen.files import prepare_folder, write_atomically, write_text, write_texts
 from logicgen.scoring.prompts import VERSION, Notation, answer_text, prompt_of, wording_of
 from logicgen.solvers import Status
 from logicgen.syntax.answers import NO_ANSWER
@@ -194,12 +194,15 @@ def write_prompts(
     # Raise errors of the settings before the first file is written.
     prompt_of(data.task, data.task.read_problem(wording.examples[0][0]), examples)
     suffix, shaped = FORMATS[kind]
-    write = _write_parquet if suffix == ".parquet" else write_lines
     prepare_folder(folder)
     counts = {split: count for split, count in data.splits.items() if count}
     for split, count in counts.items():
         rows = map(shaped, prompt_rows(data, split, examples, notation, partial(progress, split)))
-        write_atomically(folder / f"{split}{suffix}", partial(write, rows))
+        path = folder / f"{split}{suffix}"
+        if suffix == ".parquet":
+            write_atomically(path, partial(_write_parquet, rows))
+        else:
+            write_lines(rows, path)
         progress(split, count, count)
         if kind == "lm-eval" and split != "train":
             write_text(folder / f"{split}.yaml", _lm_eval_task(data, split))
@@ -217,11 +220,9 @@ def _lm_eval_task(data: Dataset, split: str) -> str:
     )
 
 
-def write_lines(rows: Iterator[Row], path: Path) -> None:
-    """Write rows as JSON lines."""
-    with path.open("w", encoding="utf-8") as file:
-        for row in rows:
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+def write_lines(rows: Iterable[Row], path: Path) -> int:
+    """Write rows as JSON lines, atomically; return their number."""
+    return write_texts(path, (json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
 def _write_parquet(rows: Iterator[Row], path: Path) -> None:

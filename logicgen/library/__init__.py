@@ -7,7 +7,7 @@ MissingExtraError, a LogicgenError that names the extra.
 
 from __future__ import annotations
 
-from logicgen.files import commit
+from logicgen.files import commit, write_texts
 from logicgen.library.data import (
     catalog,
     convert,
@@ -61,7 +61,7 @@ from logicgen.library.models import (
     study,
     train,
 )
-from logicgen.library.progress import Bars, Progress, Say, no_bars, silent, write_texts
+from logicgen.library.progress import Bars, Progress, Say, no_bars, silent
 from logicgen.library.suites import (
     check_results,
     open_suite,

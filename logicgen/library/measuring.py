@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from logicgen.errors import LogicgenError
 from logicgen.extras import extras_named
-from logicgen.files import prepare_folder, write_atomically
+from logicgen.files import prepare_folder
 from logicgen.library.data import load_dataset
 from logicgen.library.models import load_model
 from logicgen.library.progress import Bars, no_bars
@@ -90,7 +90,7 @@ def write_renamed_prompts(path: Path, data: str | Path, split: str, limit: int) 
             f"{path}: exists, and may contain replies: give another name, or remove the file"
         )
     rows = list(renamed_prompts(as_dataset(load_dataset(data)), split, limit))
-    write_atomically(path, lambda part: write_lines(iter(rows), part))
+    write_lines(rows, path)
     problems = len({row["row"] for row in rows})
     return f"{path}: {len(rows):,} prompts, the renamings of {problems:,} problems"
 

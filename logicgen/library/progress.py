@@ -1,10 +1,9 @@
-"""Types of the functions that report progress, and a function that writes a text file."""
+"""Types of the functions that report progress."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path
 
 Progress = Callable[..., None]
 """A function of (stage, done, total). It shows that `done` of `total` items of a stage are done."""
@@ -28,14 +27,3 @@ def no_bars(unit: str, prefix: str = "") -> Iterator[Progress]:
 
 def silent(line: str) -> None:
     """Ignore a line: a `Say` function that shows nothing."""
-
-
-def write_texts(path: Path, texts: Iterable[str]) -> None:
-    """Write texts to a file. The file gets its name only when it is complete."""
-    from logicgen.files import write_atomically
-
-    def write(part: Path) -> None:
-        with open(part, "w", encoding="utf-8") as file:
-            file.writelines(texts)
-
-    write_atomically(path, write)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from logicgen.errors import LogicgenError, shown
 from logicgen.extras import DECISIVE, extras_named
-from logicgen.files import prepare_folder, write_atomically, write_text
+from logicgen.files import prepare_folder, write_text
 from logicgen.library.models import load_model
 from logicgen.library.progress import Bars, no_bars
 from logicgen.tasks.controls import PREFIX
@@ -58,9 +58,7 @@ def write_suite_prompts(suite: Suite, path: Path) -> int:
     """Write the prompts of a suite as JSON lines; return their number."""
     from logicgen.data.prompts import write_lines
 
-    rows = list(suite.prompts())
-    write_atomically(path, partial(write_lines, iter(rows)))
-    return len(rows)
+    return write_lines(suite.prompts(), path)
 
 
 def run_suite(
