@@ -163,17 +163,16 @@ def _answering(
 ) -> Respondent:
     from logicgen.tasks import load_task
 
-    load_task(task)  # raises LogicgenError for an unknown task
+    opened = load_task(task)
     with extras_named():
         from logicgen.measures.answering import Answering, ControlRespondent
-        from logicgen.model.checkpoint import as_encoder_decoder
     options: dict[str, Any] = {"workers": workers, "seconds": timeout or 10.0}
     if model.startswith(PREFIX):
         return ControlRespondent(task, model.removeprefix(PREFIX), solver, draws, **options)
-    trained = as_encoder_decoder(load_model(model), model)
+    trained = load_model(model)
     if trained.task_name != task:
         raise LogicgenError(f"{model}: was trained for task {trained.task_name}, not {task}")
-    return Answering(trained, solver, draws, **options)
+    return Answering(trained.answerer(opened, model), solver, draws, **options)
 
 
 def verify_lines(

@@ -63,7 +63,7 @@ def covariance(
         from logicgen.nn.decoding import BeamSearch
 
         split = split or "test"
-        model = checkpoint.as_encoder_decoder(load_model(run, device), run)
+        model = load_model(run, device).answerer(dataset.task, str(run), data=dataset)
         about = predictions.About.of(model.region, run.resolve().name, dataset, split)
         predictions.check_fits(model, dataset, about, ensemble)
         folder = out or checkpoint.scores_folder(run, split)

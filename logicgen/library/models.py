@@ -312,7 +312,7 @@ def _answerer(
     if reset_rows is not None:
         redrawn = collapse.reset_rows(*collapse.trained_rows(Path(run), opened, data), reset_rows)
         say(f"rows redrawn of tokens that never occur in training: {redrawn:,}")
-    model = opened.answerer(data, str(run), votes, shots)
+    model = opened.answerer(data.task, str(run), votes, shots, data)
     about = predictions.About.of(model.region, Path(run).resolve().name, data, split)
     # Scores on another task than the model's own get a folder with the name of the data set.
     scores = split if model.trained_on_task else f"{data.name}-{split}"

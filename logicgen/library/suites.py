@@ -173,14 +173,12 @@ def _opened(system: str, workers: int) -> SystemOpener:
             return SolverRespondent(task.name, int(steps), None, 1, **options)
 
         return solver
-    with extras_named():
-        from logicgen.model.checkpoint import as_encoder_decoder
-    model = as_encoder_decoder(load_model(system), system)
+    model = load_model(system)
 
     def trained(task: Task, draws: int) -> Respondent | None:
         if task.name != model.task_name:
             return None
-        return Answering(model, None, draws, **options)
+        return Answering(model.answerer(task, system), None, draws, **options)
 
     return trained
 

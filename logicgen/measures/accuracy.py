@@ -48,6 +48,8 @@ from logicgen.tasks.controls import PREFIX, load_control
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from logicgen.model.model import Answerer
+
 # The least number of problems at a point of a curve. Neighboring lengths, or numbers of symbols,
 # with fewer problems share a point.
 FEWEST = 30
@@ -162,7 +164,7 @@ def predicted(
 
     The function also writes the table into `folder`.
     """
-    answerer = subject.model.answerer(data, subject.name, shots=settings.shots)
+    answerer = _answerer(settings, data, subject)
     about = About.of(answerer.region, subject.name, data, settings.split)
     about = replace(about, precision=subject.model.precision)
     options = settings.model_dump(include={"limit", "embedding_seeds"}) | _decoding(settings)
@@ -173,13 +175,17 @@ def predicted(
     return table, about
 
 
+def _answerer(settings: Any, data: Dataset, subject: Subject) -> Answerer:
+    return subject.model.answerer(data.task, subject.name, shots=settings.shots, data=data)
+
+
 def controls(settings: Any, data: Dataset, subject: Subject) -> Json:
     """Return the score of each control that the settings name.
 
     A control answers the model's problems, with the same number of solved problems before each.
     """
     found: Json = {}
-    shots = subject.model.answerer(data, subject.name, shots=settings.shots).shots
+    shots = _answerer(settings, data, subject).shots
     for name in settings.controls:
         control = ControlAnswerer(data, f"{PREFIX}{name}", shots)
         about = About.of(control.region, f"{PREFIX}{name}", data, settings.split)
@@ -213,7 +219,7 @@ def covariance(settings: Any, data: Dataset, subject: Subject) -> Json:
     """
     if settings.covariance is None:
         return {}
-    answerer = subject.model.answerer(data, subject.name, shots=settings.shots)
+    answerer = _answerer(settings, data, subject)
     about = About.of(answerer.region, subject.name, data, settings.covariance.split)
     options = settings.covariance.model_dump(exclude={"split"}) | _decoding(settings)
     renamed = predict_renamed(answerer, data, about, **options)

@@ -24,7 +24,7 @@ from logicgen.tasks.task import rename
 from logicgen.tokens import symbol_name
 
 if TYPE_CHECKING:
-    from logicgen.model.encoder_decoder import EncoderDecoder
+    from logicgen.model.model import Answerer
 
 Row = dict[str, Any]
 
@@ -190,7 +190,7 @@ class SolverRespondent(Respondent):
 class Answering(Respondent):
     """A model that answers problems. Options: see `Respondent`."""
 
-    def __init__(self, model: EncoderDecoder, *options: Any, **further: Any) -> None:
+    def __init__(self, model: Answerer, *options: Any, **further: Any) -> None:
         from logicgen.nn.samples import Sampling
 
         super().__init__(model.task_name, *options, **further)
@@ -226,6 +226,8 @@ class Answering(Respondent):
 
     def _warning(self, length: int, symbols: int) -> str:
         """Return a warning if a problem is larger than all training problems, or an empty text."""
+        if not self.model.trained_on_task:
+            return ""
         most_symbols, most_tokens = self.model.largest
         parts = []
         if length > most_tokens:

@@ -74,6 +74,11 @@ class ControlAnswerer:
 
         return TrainingRegion(self._region.symbols, self._region.length)
 
+    @property
+    def largest(self) -> tuple[int, int]:
+        """Return the most symbols and the most tokens of the training problems."""
+        return self.region.largest
+
     def check(self, symbols: int, ensemble: int = 1) -> None:
         """Raise LogicgenError for an ensemble, because controls have no random rows."""
         if ensemble > 1:

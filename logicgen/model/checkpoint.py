@@ -201,12 +201,12 @@ def _card_digest(card: dict[str, Any]) -> str:
 
 
 def as_encoder_decoder(model: Model, called: str | Path) -> EncoderDecoder:
-    """Return the model if it answers problems. Raises LogicgenError for a language model."""
+    """Return the model if it is an encoder-decoder. Raises LogicgenError for another model."""
     if isinstance(model, EncoderDecoder):
         return model
     raise LogicgenError(
-        f"{called}: a language model, which has no problems to answer; logicgen evaluate measures"
-        " it, and logicgen complete continues a text"
+        f"{called}: a language model; give a model with network.kind = 'encoder-decoder' or"
+        " 'symbol-invariant'"
     )
 
 

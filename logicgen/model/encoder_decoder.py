@@ -45,7 +45,7 @@ from logicgen.nn.embedding import (
 from logicgen.nn.loss import AdaCos, CrossEntropy
 from logicgen.nn.token_rows import SequenceRows
 from logicgen.nn.transformer import Transformer
-from logicgen.tasks import load_task
+from logicgen.tasks import Task, load_task
 from logicgen.tokens import Vocabulary
 
 EMBEDDINGS: dict[str, Callable[..., Embedding]] = {
@@ -347,7 +347,12 @@ class EncoderDecoder(Model):
         return rows, seen
 
     def answerer(
-        self, data: Dataset, called: str, votes: int | None = None, shots: int | None = None
+        self,
+        task: Task,
+        called: str,
+        votes: int | None = None,
+        shots: int | None = None,
+        data: Dataset | None = None,
     ) -> EncoderDecoder:
         """Return this model. Raises LogicgenError if `votes` or `shots` is given."""
         if shots is not None:

@@ -13,7 +13,6 @@ from typing import Protocol
 
 import torch
 
-from logicgen.data.dataset import Dataset
 from logicgen.data.solved import SolvedProblems, digest
 from logicgen.errors import LogicgenError
 from logicgen.model.model import Answer, Request, read_answers
@@ -23,6 +22,7 @@ from logicgen.model.sequences import TrainingRegion, example_tokens
 from logicgen.nn.decoding import BeamSearch, Decoding, decode
 from logicgen.nn.generation import ReaderNetwork
 from logicgen.nn.samples import Sampling
+from logicgen.tasks import Task
 from logicgen.tokens import Vocabulary
 
 # Most answers that are continued together. Each answer needs memory for its keys and values.
@@ -39,34 +39,39 @@ class FewShot(Prompting, Protocol):
 
 
 class FewShotModel:
-    """A language model that answers the problems of a data set (a `model.Answerer`).
+    """A language model that answers the problems of a task (a `model.Answerer`).
 
     called: the model's name in messages.
     votes: number of answers drawn for each problem. The most frequent answer is returned.
-    shots: number of solved problems before each problem. They are drawn from the training split.
-        The problem and the embedding seed determine the draw.
+    solved: draws the solved problems before each problem. The problem and the embedding seed
+        determine the draw. If None, no solved problems are shown.
 
-    Raises LogicgenError if the model was not trained on this task, or if there are too few solved
-    problems.
+    Raises LogicgenError if the model was not trained on this task.
     """
 
     canonical = False
     trained_on_task = True
 
     def __init__(
-        self, model: FewShot, data: Dataset, called: str, votes: int = 1, shots: int = 0
+        self,
+        model: FewShot,
+        task: Task,
+        called: str,
+        votes: int = 1,
+        solved: SolvedProblems | None = None,
     ) -> None:
-        self.model, self.votes, self.shots = model, votes, shots
-        self.task_name, self.vocabulary = data.task.name, data.vocabulary
-        fixed = example_tokens(data.vocabulary, 0).texts
-        if model.task_name != data.task.name or model.tokens.texts[: len(fixed)] != fixed:
+        self.model, self.votes, self._solved = model, votes, solved
+        self.shots = 0 if solved is None else solved.shots
+        self.task_name, self.vocabulary = task.name, task.vocabulary
+        fixed = example_tokens(task.vocabulary, 0).texts
+        if model.task_name != task.name or model.tokens.texts[: len(fixed)] != fixed:
             raise LogicgenError(
                 f"{called} was trained on {model.task_name} with other tokens, and cannot read"
-                f" problems of {data.task.name}: give a model that was trained on this task"
+                f" problems of {task.name}: give a model that was trained on this task"
             )
         self.alphabet = len(model.tokens) - len(fixed)
         self.region = model.region or TrainingRegion((0, 0), (0, 0))
-        self._solved = SolvedProblems(data, shots)
+        self.largest = self.region.largest
 
     def check(self, symbols: int, ensemble: int = 1) -> None:
         """Raise LogicgenError if the model cannot answer problems of this number of symbols."""
@@ -125,7 +130,8 @@ class FewShotModel:
         Raises LogicgenError if the shots, the problem and an answer exceed the model's context.
         """
         end, prompt = self.vocabulary.end, list[int]()
-        for solved, answer in self._solved.before(problem, request.embedding_seed):
+        shown = self._solved.before(problem, request.embedding_seed) if self._solved else ()
+        for solved, answer in shown:
             prompt += [*solved, end, *answer, end]
         length = len(prompt) + len(problem) + request.max_length + 2
         if prompt and length > self.model.context:

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from logicgen.data.corpus import Corpus
 from logicgen.data.dataset import Dataset
+from logicgen.data.solved import SolvedProblems
 from logicgen.errors import LogicgenError
 from logicgen.model.batches import Rank
 from logicgen.model.few_shot import FewShotModel
@@ -27,6 +28,7 @@ from logicgen.model.start import check_same_keys, load_start
 from logicgen.nn.generation import Reader
 from logicgen.nn.language_model import CausalLM, CausalTransformer, Elman, NeuralNGram
 from logicgen.nn.token_rows import TokenRows
+from logicgen.tasks import Task
 from logicgen.tasks.string_task import DeterminedTask
 from logicgen.tokens import Tokens, symbol_index
 
@@ -134,18 +136,24 @@ class LanguageModel(Model):
     # -- use ----------------------------------------------------------------------------------
 
     def answerer(
-        self, data: Dataset, called: str, votes: int | None = None, shots: int | None = None
+        self,
+        task: Task,
+        called: str,
+        votes: int | None = None,
+        shots: int | None = None,
+        data: Dataset | None = None,
     ) -> PromptedModel | FewShotModel:
-        """Return an answerer that uses the problems of a data set as prompts."""
-        if not isinstance(data.task, DeterminedTask):
-            if shots is None:
-                shots = (self.recipe.training and self.recipe.training.shots) or 0
-            return FewShotModel(self, data, called, votes or 1, shots)
-        if shots is not None:
-            raise LogicgenError(
-                f"--shots: problems of {data.task.name} show their own examples: leave it out"
-            )
-        return PromptedModel(self, data, votes or 1)
+        """Return an answerer that uses the problems of a task as prompts."""
+        if isinstance(task, DeterminedTask):
+            if shots is not None:
+                raise LogicgenError(
+                    f"--shots: problems of {task.name} show their own examples: leave it out"
+                )
+            return PromptedModel(self, task, votes or 1)
+        if shots is None and self.recipe.training is not None:
+            shots = self.recipe.training.shots
+        solved = SolvedProblems(data, shots) if data is not None and shots else None
+        return FewShotModel(self, task, called, votes or 1, solved)
 
     def _fixed_tokens(self) -> int:
         """Return the number of first tokens with stable rows, if other tokens have random rows."""

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from logicgen.data.corpus import Corpus
     from logicgen.data.dataset import Dataset
     from logicgen.productions import Grammar
+    from logicgen.tasks import Task
     from logicgen.tokens import Vocabulary
 
 AnyData = TrainingData[Any, Any]
@@ -80,9 +81,10 @@ class Request:
 
 
 class Answerer(Protocol):
-    """A model that answers the problems of a data set.
+    """A model that answers the problems of a task.
 
     Attributes:
+        largest: the most symbols and the most tokens of training problems.
         alphabet: number of symbols in the training problems.
         canonical: whether renamings of a problem are decoded only once.
         votes: number of answers drawn for each problem. The most frequent answer is returned.
@@ -96,6 +98,9 @@ class Answerer(Protocol):
 
     @property
     def region(self) -> TrainingRegion: ...
+
+    @property
+    def largest(self) -> tuple[int, int]: ...
 
     @property
     def canonical(self) -> bool: ...
@@ -228,14 +233,21 @@ class Model(nn.Module, ABC):
 
     @abstractmethod
     def answerer(
-        self, data: Dataset, called: str, votes: int | None = None, shots: int | None = None
+        self,
+        task: Task,
+        called: str,
+        votes: int | None = None,
+        shots: int | None = None,
+        data: Dataset | None = None,
     ) -> Answerer:
-        """Return an object that answers the problems of a data set.
+        """Return an object that answers the problems of a task.
 
+        called: the model's name in messages.
         votes: number of answers that a language model draws for a problem. It returns the most
             frequent answer.
-        shots: number of solved problems that a language model reads before a problem; as many as in
-            training if not given.
+        shots: number of solved problems that a language model reads before a problem. If not given,
+            as many as in training; without `data`, none.
+        data: the data set whose training split has the solved problems.
 
         Raises LogicgenError if the model cannot read the problems, cannot vote, or takes no shots.
         """

@@ -15,7 +15,6 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 import torch
 
-from logicgen.data.dataset import Dataset
 from logicgen.data.solved import digest
 from logicgen.errors import LogicgenError
 from logicgen.model.model import Answer, Request
@@ -49,34 +48,29 @@ class Prompting(Protocol):
 
 
 class PromptedModel:
-    """A language model that answers the problems of a data set (a `model.Answerer`).
+    """A language model that answers the problems of a task (a `model.Answerer`).
 
     votes: number of answers drawn for each problem. The most frequent answer is returned.
 
-    Raises LogicgenError if the answers of the task have no known length, or if the model cannot
-    read the task.
+    Raises LogicgenError if the model cannot read the problems of the task.
     """
 
     canonical = False
     shots = 0
 
-    def __init__(self, model: Prompting, data: Dataset, votes: int = 1) -> None:
-        if not isinstance(data.task, DeterminedTask):
-            raise LogicgenError(
-                f"{data.folder}: a language model is asked for answers of known length, which task"
-                f" {data.task.name} does not have: give data of lookup or permutation"
-            )
-        self.model, self.task, self.votes = model, data.task, votes
-        self.task_name, self.vocabulary = data.task.name, data.vocabulary
-        self.trained_on_task = model.task_name == data.task.name
+    def __init__(self, model: Prompting, task: DeterminedTask, votes: int = 1) -> None:
+        self.model, self.task, self.votes = model, task, votes
+        self.task_name, self.vocabulary = task.name, task.vocabulary
+        self.trained_on_task = model.task_name == task.name
         # A model of another task has no training region for this task.
         self.region = model.region or TrainingRegion((0, 0), (0, 0))
+        self.largest = self.region.largest
         self.alphabet = 0
         if self.trained_on_task:
-            self.alphabet = len(model.tokens) - (len(data.vocabulary) - Vocabulary.end)
+            self.alphabet = len(model.tokens) - (len(task.vocabulary) - Vocabulary.end)
         elif model.tokens.kind == "names":
             raise LogicgenError(
-                f"a model of {model.task_name} cannot read problems of {data.task.name}: give a"
+                f"a model of {model.task_name} cannot read problems of {task.name}: give a"
                 " model that was trained on text, or on this task"
             )
         self._symbols: list[int] = []  # the model's token of each symbol, by number

@@ -311,6 +311,11 @@ class TrainingRegion:
     length: tuple[int, int]
     tokens: tuple[str, ...] = ()
 
+    @property
+    def largest(self) -> tuple[int, int]:
+        """Return the most symbols and the most tokens of a problem."""
+        return self.symbols[1], self.length[1]
+
 
 @dataclass(frozen=True)
 class TrainingData(Generic[Split, Known]):

@@ -231,7 +231,7 @@ def check_answers(training: Training, data: AnyData, root: Path) -> None:
         if each.data.recipe.holds == "problems":
             dataset = as_dataset(load_dataset(data_folder(each.data, root)))
             answerer = new_model(training.model, data).answerer(
-                dataset, training.point, shots=each.measure.shots
+                dataset.task, training.point, shots=each.measure.shots, data=dataset
             )
             about = About.of(answerer.region, training.point, dataset, each.measure.split)
             check_fits(answerer, dataset, about, each.measure.ensemble)

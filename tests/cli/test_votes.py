@@ -68,3 +68,15 @@ def test_refused(folder, data, options, message):
 def test_other_models_do_not_vote(folder):
     result = evaluated(folder, "data", "--sample", "--votes", 3, model="propositional")
     refused(result, "--votes: propositional is not a language model")
+
+
+def test_a_language_model_is_asked_as_an_encoder_decoder_is(folder):
+    data = load_dataset(folder / "data")
+    problem = data.table("test", ["problem"])["problem"][0].as_py()
+    result = run("solve", "--task", "lookup", "--model", folder / "run", "--draws", 100, problem)
+    assert result.returncode == 0, result.stderr
+    assert "verified" in result.stderr + result.stdout
+    options = "--data", folder / "data", "--limit", 2, "-o", folder / "renamed"
+    result = run("measure", "covariance", folder / "run", *options)
+    assert result.returncode == 0, result.stderr
+    assert (folder / "renamed" / "covariance.json").is_file()

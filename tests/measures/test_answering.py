@@ -25,7 +25,8 @@ class Fake:
         self.vocabulary = load_task(task).vocabulary
         self.alphabet = 3
         self.region = TrainingRegion((1, 3), (1, 10), tokens)
-        self.largest = (3, 10)
+        self.largest = self.region.largest
+        self.trained_on_task = True
         self.answers = answers
         self.asked = []
         self.most = 9

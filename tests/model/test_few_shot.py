@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 
 import logicgen
-from logicgen.data.solved import digest
+from logicgen.data.solved import SolvedProblems, digest
 from logicgen.errors import LogicgenError
 from logicgen.model.few_shot import FewShotModel
 from logicgen.model.kinds import grammar_mask
@@ -18,6 +18,7 @@ from logicgen.model.model import Request
 from logicgen.model.sequences import TrainingRegion, example_tokens
 from logicgen.nn.decoding import GREEDY, BeamSearch
 from logicgen.nn.samples import Sampling
+from logicgen.tasks import load_task
 from logicgen.tokens import Vocabulary
 from tests.asking import answers_of, likeliest
 from tests.data.data_sets import opened
@@ -57,7 +58,7 @@ def made(data, method="lexinvariant", symbols=3, share=None, **changes):
 
 
 def asked(model, data, shots=0, votes=1):
-    return FewShotModel(model, data, "it", votes, shots)
+    return FewShotModel(model, data.task, "it", votes, SolvedProblems(data, shots))
 
 
 def problems(data):
@@ -214,22 +215,23 @@ def digest_of(renamed, number):
 def test_what_is_refused(logic, tmp_path):
     lookup = opened(tmp_path / "lookup", LOOKUP)
     with pytest.raises(LogicgenError, match=r"^it was trained on propositional with other tokens"):
-        FewShotModel(made(logic), opened(tmp_path / "ltl", {**CONTENT, "task": "ltl"}), "it")
+        FewShotModel(made(logic), load_task("ltl"), "it")
     with pytest.raises(LogicgenError, match="only 40 training examples: lower it"):
         asked(made(logic), logic, 40)
     with pytest.raises(LogicgenError, match=r"training.context = 20: lower it"):
         likeliest(asked(made(logic, context=20), logic, 3), problems(logic), 3, 0, 9)
     with pytest.raises(LogicgenError, match="show their own examples: leave it out"):
-        made(lookup).answerer(lookup, "it", shots=1)
+        made(lookup).answerer(lookup.task, "it", shots=1, data=lookup)
     with pytest.raises(LogicgenError, match="tokens are asked for"):
         asked(made(logic, "learned"), logic).check(9)
 
 
 def test_shots_of_the_training_are_the_default(logic):
-    assert made(logic).answerer(logic, "it").shots == 0
+    assert made(logic).answerer(logic.task, "it", data=logic).shots == 0
     model = made(logic, shots=2)
-    assert model.answerer(logic, "it").shots == 2
-    assert model.answerer(logic, "it", shots=0).shots == 0
+    assert model.answerer(logic.task, "it", data=logic).shots == 2
+    assert model.answerer(logic.task, "it", shots=0, data=logic).shots == 0
+    assert model.answerer(logic.task, "it").shots == 0  # no data to take them from
 
 
 @pytest.mark.slow

@@ -157,7 +157,7 @@ def test_the_number_of_tokens() -> None:
 def test_each_kind_of_model_is_loaded_as_such(text: Corpus, tmp_path: Path) -> None:
     run = fit(ngram_recipe(2), sequence_data(text), tmp_path / "run", quiet=True)
     model = load_model(run, "cpu")
-    with pytest.raises(LogicgenError, match="a language model, which has no problems to answer"):
+    with pytest.raises(LogicgenError, match="a language model; give a model with"):
         as_encoder_decoder(model, run)
     assert as_language_model(model, run).recipe == ngram_recipe(2)
     other = recipes.trained()[0]

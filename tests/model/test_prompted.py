@@ -99,7 +99,7 @@ def test_problems_are_spelled_as_text(lookup, permutation):
         (permutation, "a b c > b a c ; c d a >", "abc>bac;cda>", ">;"),
     ):
         model = Oracle(characters(["xyzuvw ->;\n"]))
-        likeliest(PromptedModel(model, data), [data.vocabulary.encode(problem)], 5, 0, 12)
+        likeliest(PromptedModel(model, data.task), [data.vocabulary.encode(problem)], 5, 0, 12)
         found = model.tokens.decode(model.read[0])
         letters = [each for each in text if each.isalpha()]
         names = dict(zip(letters, (each for each in found if each not in fixed), strict=True))
@@ -108,7 +108,7 @@ def test_problems_are_spelled_as_text(lookup, permutation):
 
 
 def test_symbols_are_tokens_that_write_nothing_else(lookup):
-    asked = PromptedModel(Oracle(LETTERS), lookup)
+    asked = PromptedModel(Oracle(LETTERS), lookup.task)
     asked.check(10)  # a to h, the semicolon and the line break
     with pytest.raises(LogicgenError, match="have 11 symbols, and the model has 10 tokens"):
         asked.check(11)
@@ -116,14 +116,14 @@ def test_symbols_are_tokens_that_write_nothing_else(lookup):
 
 def test_a_model_of_the_task_reads_its_own_tokens(lookup):
     model = Oracle(example_tokens(lookup.vocabulary, 5), task="lookup")
-    asked = PromptedModel(model, lookup)
+    asked = PromptedModel(model, lookup.task)
     likeliest(asked, [lookup.vocabulary.encode("a -> b b ->")], 5, 0, 12)
     assert model.tokens.decode(model.read[0]) == "a -> b b ->"
     assert asked.alphabet == 5
     asked.check(5)
     with pytest.raises(LogicgenError, match="only a lexinvariant model takes any number"):
         asked.check(6)
-    PromptedModel(Oracle(model.tokens, random=True, task="lookup"), lookup).check(900)
+    PromptedModel(Oracle(model.tokens, random=True, task="lookup"), lookup.task).check(900)
 
 
 @pytest.mark.parametrize("own", [True, False])
@@ -131,7 +131,7 @@ def test_greedy_is_the_likeliest_next_token_by_brute_force(permutation, own):
     data = permutation
     tokens = example_tokens(data.vocabulary, 5) if own else LETTERS
     model = Oracle(tokens, task=data.task.name if own else "text")
-    asked = PromptedModel(model, data)
+    asked = PromptedModel(model, data.task)
     problems = encoded(data)
     found = likeliest(asked, problems, 5, 0, 12, mask(data))
     model.read.clear()
@@ -158,7 +158,7 @@ def test_greedy_is_the_likeliest_next_token_by_brute_force(permutation, own):
 def test_answers_do_not_depend_on_those_beside_them(lookup, monkeypatch, decoding, votes):
     if votes > 1 and isinstance(decoding, BeamSearch):
         return
-    asked = PromptedModel(Oracle(LETTERS, random=True), lookup, votes)
+    asked = PromptedModel(Oracle(LETTERS, random=True), lookup.task, votes)
     problems = encoded(lookup)
     together = likeliest(asked, problems, 5, 3, 12, mask(lookup), decoding=decoding)
     alone = [likeliest(asked, [p], 5, 3, 12, mask(lookup), decoding=decoding)[0] for p in problems]
@@ -174,7 +174,7 @@ def test_without_a_grammar_an_answer_can_be_invalid(lookup):
         def after(ids, seed, count):
             return torch.zeros(count).index_fill(0, torch.tensor(LETTERS.id("-")), 9.0)
 
-    asked = PromptedModel(Rambling(LETTERS), lookup)
+    asked = PromptedModel(Rambling(LETTERS), lookup.task)
     problems = encoded(lookup, range(3))
     (answer, *_) = likeliest(asked, problems, 5, 0, 12)
     problem = lookup.vocabulary.decode(problems[0])
@@ -198,7 +198,7 @@ def test_an_ensemble_averages_over_draws_of_rows(lookup):
             return logs
 
     model = Split(LETTERS, random=True)
-    asked = PromptedModel(model, lookup)
+    asked = PromptedModel(model, lookup.task)
     problem = encoded(lookup, [0])
     text = lookup.vocabulary.decode(problem[0])
     lone = {prompted.digest(text, 0, 0)}
@@ -208,22 +208,24 @@ def test_an_ensemble_averages_over_draws_of_rows(lookup):
     assert likeliest(asked, problem, 5, 0, 1, mask(lookup), ensemble=2) == [[symbol]]
     assert likeliest(asked, problem, 5, 0, 1, mask(lookup), ensemble=4) == [[symbol + 1]]
     with pytest.raises(LogicgenError, match="this model has none"):
-        PromptedModel(Oracle(LETTERS), lookup).check(2, ensemble=2)
+        PromptedModel(Oracle(LETTERS), lookup.task).check(2, ensemble=2)
 
 
 @pytest.mark.slow
 def test_votes_elect_the_most_frequent_of_the_draws(permutation):
     data, model = permutation, Oracle(LETTERS)
     problems, sampling = encoded(data, range(6)), Sampling(0.6, seed=2)
-    one = likeliest(PromptedModel(model, data), problems, 5, 0, 12, mask(data), decoding=sampling)
+    one = likeliest(
+        PromptedModel(model, data.task), problems, 5, 0, 12, mask(data), decoding=sampling
+    )
     assert one == likeliest(
-        PromptedModel(model, data, 1), problems, 5, 0, 12, mask(data), decoding=sampling
+        PromptedModel(model, data.task, 1), problems, 5, 0, 12, mask(data), decoding=sampling
     )
     elected = likeliest(
-        PromptedModel(model, data, 400), problems, 5, 0, 12, mask(data), decoding=sampling
+        PromptedModel(model, data.task, 400), problems, 5, 0, 12, mask(data), decoding=sampling
     )
     # By the law of large numbers the winner is among the likeliest answers of the draw.
-    asked = PromptedModel(model, data)
+    asked = PromptedModel(model, data.task)
     for problem, answer in zip(problems, elected, strict=True):
         chances = distribution(asked, problem, 0.6)
         text = tuple(each - len(data.vocabulary) for each in answer)
@@ -232,7 +234,7 @@ def test_votes_elect_the_most_frequent_of_the_draws(permutation):
 
 def test_several_samples_are_the_different_ones_of_single_samples(permutation):
     data = permutation
-    problems, asked = encoded(data, range(6)), PromptedModel(Oracle(LETTERS), data)
+    problems, asked = encoded(data, range(6)), PromptedModel(Oracle(LETTERS), data.task)
     sampling = Sampling(0.6, seed=2, answers=5)
     drawn = answers_of(asked, problems, 5, 0, 12, mask(data), decoding=sampling)
     singles = [
@@ -261,10 +263,10 @@ def distribution(asked, problem, temperature):
 
 def test_votes_are_drawn_and_recorded(lookup):
     with pytest.raises(LogicgenError, match="--votes: nothing is drawn; give --sample"):
-        likeliest(PromptedModel(Oracle(LETTERS), lookup, 3), encoded(lookup), 5, 0, 12)
+        likeliest(PromptedModel(Oracle(LETTERS), lookup.task, 3), encoded(lookup), 5, 0, 12)
     about = About("lookup", "oracle", "lookup", "test", (0, 0), (0, 0))
     for votes in (1, 3):
-        asked = PromptedModel(Oracle(LETTERS), lookup, votes)
+        asked = PromptedModel(Oracle(LETTERS), lookup.task, votes)
         table = predict_and_verify(asked, lookup, about, limit=4, decoding=Sampling())
         assert (b'"votes": 3' in table.schema.metadata[b"logicgen"]) == (votes == 3)
 
@@ -272,7 +274,7 @@ def test_votes_are_drawn_and_recorded(lookup):
 def test_a_model_that_counted_solved_problems_answers_them(lookup):
     """An n-gram that has only ever seen `b` after `a`."""
     model = counted(LETTERS, ["a->b a->b"] * 30, 4)
-    asked = PromptedModel(model, lookup)
+    asked = PromptedModel(model, lookup.task)
     a, b = (len(lookup.vocabulary) + asked._symbols.index(LETTERS.id(each)) for each in "ab")
     arrow = lookup.vocabulary.id("->")
     assert likeliest(asked, [[a, arrow, b, a, arrow]], 9, 0, 12, mask(lookup)) == [[b]]
@@ -280,32 +282,22 @@ def test_a_model_that_counted_solved_problems_answers_them(lookup):
 
 def test_refused(lookup, tmp_path):
     with pytest.raises(LogicgenError, match="cannot read problems of lookup"):
-        PromptedModel(untrained(Tokens("names", ["<end>", "a"]), "automaton"), lookup)
+        PromptedModel(untrained(Tokens("names", ["<end>", "a"]), "automaton"), lookup.task)
     with pytest.raises(LogicgenError, match="no token for '->'"):
-        PromptedModel(untrained(characters(["abc "])), lookup)
+        PromptedModel(untrained(characters(["abc "])), lookup.task)
     with pytest.raises(LogicgenError, match="language models answer greedily"):
         likeliest(
-            PromptedModel(Oracle(LETTERS), lookup),
+            PromptedModel(Oracle(LETTERS), lookup.task),
             encoded(lookup),
             5,
             0,
             12,
             decoding=BeamSearch(beams=2),
         )
-    logic = DataRecipe.model_validate(
-        {
-            "task": "propositional",
-            "region": {"symbols": [1, 2], "length": [1, 3]},
-            "sizes": {"train": 0, "validation": 0, "test": 2},
-        }
-    )
-    generate(logic, tmp_path / "data", name="logic")
-    with pytest.raises(LogicgenError, match="give data of lookup or permutation"):
-        PromptedModel(Oracle(LETTERS), load_dataset(tmp_path / "data"))
 
 
 def test_the_training_region_is_that_of_the_task(lookup):
     model = Oracle(example_tokens(lookup.vocabulary, 5), task="lookup")
     model.region = TrainingRegion((2, 5), (8, 11))
-    assert PromptedModel(model, lookup).region == model.region
-    assert PromptedModel(Oracle(LETTERS), lookup).region == TrainingRegion((0, 0), (0, 0))
+    assert PromptedModel(model, lookup.task).region == model.region
+    assert PromptedModel(Oracle(LETTERS), lookup.task).region == TrainingRegion((0, 0), (0, 0))
