@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from logicgen.errors import LogicgenError, nearest, reading, shortened, shown
+from logicgen.errors import LogicgenError, at, nearest, reading, shortened, shown
 
 _PACKAGE = Path(__file__).resolve().parent
 
@@ -79,11 +79,16 @@ def _check_bounds(tables: dict[str, Any], where: str) -> None:
             raise LogicgenError(f"{where}: {'.'.join(place)}: {_TOO_LARGE}")
 
 
-def parse_change(text: str) -> tuple[str, Any]:
-    """Return the key and the value of a text `KEY=VALUE`. If the value is text, it needs no quotes.
+def parse_changes(texts: Iterable[str]) -> dict[str, Any]:
+    """Return the values of texts `KEY=VALUE` by key. A value that is text needs no quotes.
 
-    Raises LogicgenError if the text has another form.
+    Raises LogicgenError if a text has another form.
     """
+    with at("--set"):
+        return dict(map(_parse_change, texts))
+
+
+def _parse_change(text: str) -> tuple[str, Any]:
     key, equals, value = (part.strip() for part in text.partition("="))
     if not (key and equals):
         raise LogicgenError(f"{shown(text)}: give KEY=VALUE, such as seed=1")

@@ -17,6 +17,7 @@ from logicgen.cli.options import (
     DataPath,
     LocalPath,
     OutPath,
+    changes_option,
     engine_options,
     integer_option,
 )
@@ -42,6 +43,7 @@ ENVIRONMENT = "environment"
 @integer_option(
     "--size", help="Number of examples in train, validation and test; the grid is scaled as well."
 )
+@changes_option("sizes.train=1000")
 @click.option(
     "--workers",
     type=click.IntRange(min=1),
@@ -49,13 +51,7 @@ ENVIRONMENT = "environment"
     help="All cores if not given.",
 )
 @engine_options
-def generate(
-    recipe: str,
-    out: Path | str | None,
-    seed: int,
-    size: int | None,
-    workers: int,
-) -> None:
+def generate(recipe: str, out: Path | str | None, **settings: Any) -> None:
     """Make the data set of RECIPE, a shipped name or the path of a TOML file.
 
     After an interruption the same command continues where it stopped. The bytes depend neither on
@@ -63,9 +59,7 @@ def generate(
     """
     folder = out or Path("data") / Path(recipe).stem
     try:
-        library.make_data(
-            recipe, folder, seed=seed, size=size, workers=workers, bars=stage_bars, say=say
-        )
+        library.make_data(recipe, folder, bars=stage_bars, say=say, **settings)
     except KeyboardInterrupt as stopped:
         raise type(stopped)("stopped: run the same command to continue") from None
 

@@ -124,6 +124,12 @@ def out_option(text: str = "Folder.") -> Option:
     return click.option("-o", "--out", type=PATH, help=text)
 
 
+def changes_option(example: str) -> Option:
+    """Return the option --set, which changes values of a TOML file. example: such as `seed=1`."""
+    text = f"Change a value of the file, such as {example}. May be repeated."
+    return click.option("--set", "changes", metavar="KEY=VALUE", multiple=True, help=text)
+
+
 def data_option(text: str = "Folder of a data set, or its URL.") -> Option:
     """Return the option --data, the folder with the data."""
     return click.option("--data", required=True, type=DATA, help=text)

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from logicgen import library
-from logicgen.cli.options import DEVICE, engine_options, integer_option, out_option
+from logicgen.cli.options import DEVICE, changes_option, engine_options, integer_option, out_option
 from logicgen.cli.terminal import progress_bars, put, say, stage_bars
 
 
@@ -19,13 +19,7 @@ from logicgen.cli.terminal import progress_bars, put, say, stage_bars
 @click.argument("name")
 @out_option("Folder; runs/studies/NAME if not given.")
 @integer_option("--workers", help="Trials at a time; if not given, the number of GPUs or cores.")
-@click.option(
-    "--set",
-    "changes",
-    metavar="KEY=VALUE",
-    multiple=True,
-    help="Change a key of the study, such as teachers=5. May be repeated.",
-)
+@changes_option("teachers=5")
 @DEVICE
 @engine_options
 def command(

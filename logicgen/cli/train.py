@@ -12,6 +12,7 @@ from logicgen.cli.options import (
     DEVICE,
     PATH,
     POSITIVE,
+    changes_option,
     data_option,
     integer_option,
     out_option,
@@ -24,6 +25,7 @@ from logicgen.library import train
 @click.argument("model")
 @data_option()
 @out_option("Folder; runs/MODEL if not given.")
+@changes_option("embedding.max_symbols=10")
 @integer_option("--steps", help="Training steps; the recipe's number if not given.")
 @click.option(
     "--max-minutes",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -53,6 +53,7 @@ def make_data(
     name: str | None = None,
     seed: int = 0,
     size: int | None = None,
+    changes: Sequence[str] = (),
     workers: int | None = None,
     bars: Bars = no_bars,
     say: Say = silent,
@@ -60,13 +61,15 @@ def make_data(
     """Make data as `generate` does, and pass the lines of a summary to `say`.
 
     name: name of the recipe. The default is the file name of `recipe` without its suffix.
+    changes: texts `KEY=VALUE` that replace values of a recipe that is read from a file.
     bars: a function that shows the progress.
     """
     from logicgen.data.estimate import announcement
     from logicgen.data.opening import kind_of, make, read_data_recipe
+    from logicgen.recipes import parse_changes
 
     if isinstance(recipe, str | Path):
-        read: Recipe = read_data_recipe(str(recipe))
+        read: Recipe = read_data_recipe(str(recipe), parse_changes(changes))
         name = name or Path(recipe).stem
     else:
         read, name = recipe, name or recipe.task

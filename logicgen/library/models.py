@@ -10,7 +10,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from logicgen.errors import LogicgenError, at
+from logicgen.errors import LogicgenError
 from logicgen.extras import extras_named, need
 from logicgen.files import prepare_folder
 from logicgen.library.data import load_dataset
@@ -29,6 +29,7 @@ def train(
     data: str | Path,
     run: str | Path,
     *,
+    changes: Sequence[str] = (),
     learn: str | None = None,
     held_out: Sequence[str | Path] = (),
     say: Say = silent,
@@ -38,6 +39,7 @@ def train(
 
     recipe: the name of a shipped recipe, or the path of a TOML file.
     data: the folder or URL of a data set or corpus.
+    changes: texts `KEY=VALUE` that replace values of the recipe.
     learn: a value that replaces `training.learn` of the recipe.
     held_out: for `learn="accepted"`, data sets whose held-out splits are excluded from training.
     settings: `steps`, `max_minutes`, `device`, `devices`, `resume`, `workers` and `start`, as in
@@ -48,8 +50,10 @@ def train(
     """
     from logicgen.data.opening import as_dataset
     from logicgen.model.recipe import read_model_recipe
+    from logicgen.recipes import parse_changes
 
-    chosen, opened = read_model_recipe(str(recipe)), load_dataset(data)  # before slow imports
+    # Read both before slow imports.
+    chosen, opened = read_model_recipe(str(recipe), parse_changes(changes)), load_dataset(data)
     if learn is not None:
         chosen = chosen.learning(learn)
     if held_out and chosen.learns != "accepted":
@@ -422,13 +426,11 @@ def study(
     shown: arguments of `run_study`: functions that show progress and results.
     """
     need("train")
-    from logicgen.recipes import parse_change
+    from logicgen.recipes import parse_changes
     from logicgen.study.engine import run_study
     from logicgen.study.plan import open_study
 
-    with at("--set"):
-        parsed = dict(map(parse_change, changes))
-    plan = open_study(name, parsed)
+    plan = open_study(name, parse_changes(changes))
     plan.command += "".join(f" --set {quote(each)}" for each in changes)
     run_study(plan, out or Path("runs") / "studies" / plan.name, workers, device, **shown)
 

@@ -12,17 +12,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from string import whitespace
 
 import numpy as np
 import torch
 
 from logicgen.data.corpus import Ciphers, Corpus
-from logicgen.errors import LogicgenError, at, reading
+from logicgen.errors import LogicgenError, at, reading, shortened
 from logicgen.files import prepare_folder
 from logicgen.measures.probe import ProbeSettings, check_fits, probes_of
 from logicgen.model.checkpoint import as_language_model, load_model, weights_digest
 from logicgen.report.tables import write_csv
-from logicgen.tokens import Tokens
+from logicgen.tokens import LETTERS, Tokens
 
 GUESSES = "guesses.csv"
 SHOWN = 3  # number of the most probable plain symbols that a line shows
@@ -37,12 +38,14 @@ class DecipheredText:
         probabilities: the probability of each plain symbol, (B, T, V).
         staying: no key changes ids below this number.
         names: the tokens of the model.
+        blanks: the characters that a model of letters read as blanks.
     """
 
     tokens: np.ndarray
     probabilities: np.ndarray
     staying: int
     names: Tokens
+    blanks: str = ""
 
     def key(self) -> dict[int, tuple[int, float, int]]:
         """Return for each cipher symbol the plain symbol, its share of the votes, and the votes.
@@ -84,7 +87,7 @@ def decipher(
     model, ciphers = as_language_model(load_model(run, device), run), Ciphers(corpus, "train")
     check_fits(model, corpus, str(run), settings.layer)
     context = ciphers.length if context is None else context
-    ids = _encoded(corpus.tokens, text)
+    ids, blanks = _encoded(corpus.tokens, text)
     prepare_folder(folder)
     digest, called = weights_digest(run), run.resolve().name
     probes, card = probes_of(model, digest, called, corpus, folder, settings, context, progress)
@@ -96,11 +99,11 @@ def decipher(
         with torch.no_grad():
             states = model.hidden_states(row[None], [number])[layer - 1]
             likely.append((probes[layer](states) / temperature).softmax(-1)[0].cpu().numpy())
-    return DecipheredText(rows, np.stack(likely), ciphers.staying, corpus.tokens)
+    return DecipheredText(rows, np.stack(likely), ciphers.staying, corpus.tokens, blanks)
 
 
-def _encoded(tokens: Tokens, path: Path) -> np.ndarray:
-    """Return the ids of the tokens of a text file."""
+def _encoded(tokens: Tokens, path: Path) -> tuple[np.ndarray, str]:
+    """Return the ids of the tokens of a text file, and the characters that are read as blanks."""
     with reading(path):
         text = path.read_text(encoding="utf-8").strip()
     with at(path):
@@ -108,11 +111,15 @@ def _encoded(tokens: Tokens, path: Path) -> np.ndarray:
             for unknown in sorted({*text} - {*tokens.texts}):
                 raise LogicgenError(f"the model does not know {unknown!r}: remove it")
         ids = tokens.encode(text)
+        letters = tokens.kind == "letters"
         if len(ids) < 2:
+            known = " of the letters a to z" if letters else ""
             raise LogicgenError(
-                f"{len(ids)} symbols that the model knows are too few to read: give a longer text"
+                f"{len(ids)} symbols that the model knows are too few to read: give a longer"
+                f" text{known}"
             )
-    return ids
+    others = {*text.lower()} - {*LETTERS, *whitespace}
+    return ids, "".join(sorted(others)) if letters else ""
 
 
 def write_guesses(found: DecipheredText, folder: Path) -> Path:
@@ -146,6 +153,8 @@ def deciphered_lines(found: DecipheredText, symbol: str | None = None) -> list[s
             f"{texts[each]} -> {texts[plain]}  {share:.0%} of {votes:,} votes"
             for each, (plain, share, votes) in found.key().items()
         ]
+        if found.blanks:
+            lines.append(f"read as blanks, because they are not letters: {shortened(found.blanks)}")
         return [*lines, found.text()]
     number_of = texts.index(symbol) if symbol in texts else -1
     places = np.argwhere(found.tokens == number_of).tolist()

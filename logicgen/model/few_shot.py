@@ -44,7 +44,7 @@ class FewShotModel:
     called: the model's name in messages.
     votes: number of answers drawn for each problem. The most frequent answer is returned.
     solved: draws the solved problems before each problem. The problem and the embedding seed
-        determine the draw. If None, no solved problems are shown.
+        determine the draw. If it is None, the model reads no solved problems.
 
     Raises LogicgenError if the model was not trained on this task.
     """

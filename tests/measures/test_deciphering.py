@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from click.testing import CliRunner
 from logicgen.cli.group import group
 from logicgen.data.corpus import Ciphers
 from logicgen.errors import LogicgenError
+from logicgen.measures import deciphering
 from logicgen.measures.deciphering import DecipheredText, decipher, deciphered_lines
 from logicgen.measures.probe import ProbeSettings
 from logicgen.model.checkpoint import load_model
@@ -106,6 +108,19 @@ def test_the_command(run, corpus, tmp_path):
         run, corpus, tmp_path / "secret.txt", tmp_path / "out", "--symbol", letters[1]
     )  # the probe is used again
     assert one.output.count(", position ") == 4
+
+
+def test_a_model_of_letters_names_what_it_reads_as_blanks(tmp_path):
+    tokens, path = Tokens.of_letters({"a": 3, "b": 2, " ": 1}), tmp_path / "text.txt"
+    path.write_text("Ab-a 1b\n-a", encoding="utf-8")
+    ids, blanks = deciphering._encoded(tokens, path)
+    assert tokens.decode(ids) == "ab a b a"
+    assert blanks == "-1"
+    found = dataclasses.replace(guessed([[1, 2]], [[3, 4]]), blanks=blanks)
+    assert "read as blanks, because they are not letters: -1" in deciphered_lines(found)
+    path.write_text("слово", encoding="utf-8")
+    with pytest.raises(LogicgenError, match="give a longer text of the letters a to z"):
+        deciphering._encoded(tokens, path)
 
 
 def test_what_cannot_be_read(run, corpus, tmp_path):

@@ -226,3 +226,35 @@ def test_an_ensemble_needs_something_to_draw() -> None:
         likeliest(learned, PROBLEMS, 7, 0, 3, ensemble=2)
     shuffled = new_model(embedding={**LEARNED, "method": "alpha-renaming"})
     assert likeliest(shuffled, PROBLEMS, 7, 0, 3, ensemble=2)
+
+
+@pytest.mark.parametrize("method", ["interchangeable", "lexinvariant"])
+def test_renaming_symbols_and_their_rows_renames_the_answers(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exactly, also for symbols that training never saw."""
+    changes: dict[str, Any] = {}
+    if method == "lexinvariant":
+        keys = "random_part", "random_width", "normalize_parts", "normalize_rows"
+        rows = dict.fromkeys(keys)  # are left out
+        changes["embedding"] = {**rows, "method": method, "random_tokens": "symbols"}
+        changes["network"] = {"normalize_features": False}
+        changes["loss"] = {"method": "cross-entropy"}
+    model, symbols = new_model(**changes), 7
+    fixed, order = len(model.vocabulary), [3, 0, 6, 1, 5, 2, 4]
+
+    def four(problems: list[list[int]]) -> list[list[int]]:
+        found = answers_of(model, problems, symbols, 0, 4, decoding=BeamSearch(4, answers=4))
+        return [answer.ids for answers in found for answer in answers]
+
+    before = four(PROBLEMS)
+    assert any(token >= fixed for answer in before for token in answer)
+    drawn = model.inference_matrix(symbols, 0)
+    moved = drawn.clone()
+    moved[[fixed + number for number in order]] = drawn[fixed:]
+    monkeypatch.setattr(model, "inference_matrix", lambda *_: moved)
+
+    def renamed(texts: list[list[int]]) -> list[list[int]]:
+        return [[fixed + order[i - fixed] if i >= fixed else i for i in text] for text in texts]
+
+    assert four(renamed(PROBLEMS)) == renamed(before)
