@@ -347,6 +347,10 @@ class SequenceRows(Embedding):
         """
         self.rows.train(sequences is not None)
         draws = 1 if sequences is None else sequences
+        if sequences is None:
+            # A generator that is seeded like the initial weights would repeat them as random rows.
+            seed = int(torch.randint(2**32, (), generator=generator))
+            generator = torch.Generator().manual_seed(seed)
         tokens = self.vocabulary + max(symbols, self.max_symbols or 0)
         rows: Tensor = self.rows(draws, generator, tokens).each(draws)[
             :, : self.vocabulary + symbols
