@@ -123,3 +123,11 @@ def test_every_change_is_linted_as_continuous_integration_does():
         assert f"$(BIN)/python -m {tool} ." in (ROOT / "Makefile").read_text()
         assert f"entry: .venv/bin/python -m {tool} " in hooks
     assert "\ncheck: test-all lint\n" in (ROOT / "Makefile").read_text()
+
+
+def test_the_page_on_data_sets_names_the_fingerprint_of_its_recipe(tmp_path):
+    page = (ROOT / "docs" / "data-sets.md").read_text(encoding="utf-8")
+    recipe = re.search(r'```toml title="formulas.toml"\n(.*?)```', page, re.DOTALL).group(1)
+    (tmp_path / "formulas.toml").write_text(recipe, encoding="utf-8")
+    data = logicgen.generate(tmp_path / "formulas.toml", tmp_path / "formulas", workers=1)
+    assert f"fingerprint  # '{data.fingerprint}'" in page

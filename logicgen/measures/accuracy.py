@@ -14,7 +14,7 @@ from logicgen.data.dataset import Dataset
 from logicgen.data.opening import as_dataset
 from logicgen.errors import at
 from logicgen.files import prepare_folder
-from logicgen.measures.comparison import compare, markdown
+from logicgen.measures.comparison import compare, markdown, paired_lines, read_runs
 from logicgen.measures.control_answers import ControlAnswerer
 from logicgen.measures.covariance import predict_renamed, write_covariance
 from logicgen.measures.evaluation import PREDICTIONS, write_evaluation_page, write_predictions
@@ -142,7 +142,8 @@ class Accuracy(Measure):
         rows = compare(folders, out, workers=workers, progress=progress)
         figures = f"figures: {out / 'heatmaps.png'}, differences.png, symbols.png"
         page = f"report, with every answer: {out / 'report.html'}"
-        return Comparison([markdown(rows)], [figures, page])
+        paired = paired_lines(read_runs(folders))
+        return Comparison([markdown(rows), "", *paired], [figures, page])
 
     def write_page(
         self, folder: Path, path: Path | None, *, workers: int, progress: CountProgress

@@ -28,6 +28,7 @@ from logicgen.measures.evaluation import (
 )
 from logicgen.measures.predictions import About
 from logicgen.measures.scores import Scores
+from logicgen.measures.statistics import mcnemar
 from logicgen.report.document import Document, FactTable, write_document
 from logicgen.report.figure_style import save
 from logicgen.report.rows import (
@@ -48,6 +49,7 @@ from logicgen.report.rows import (
 )
 from logicgen.report.tables import markdown_table, percent, write_csv
 from logicgen.tasks import Task, load_task
+from logicgen.tasks.controls import PREFIX
 
 if TYPE_CHECKING:
     from logicgen.measures.perplexity import CurveAbout
@@ -70,9 +72,8 @@ def write_comparison_page(
     """
     about, labels = runs[0][2], [label for label, _, _ in runs]
     scores = [Scores.of(table, each) for _, table, each in runs]
-    tables = [table.filter(pc.equal(table["embedding_seed"], 0)) for _, table, _ in runs]
-    order = tables[0]["row"]
-    answered = [table.take(pc.index_in(order, value_set=table["row"])) for table in tables]
+    answered = _first_seed(runs)
+    order = answered[0]["row"]
     right = np.stack([are_right(table) for table in answered])
     places = chosen(np.asarray(right.any(0) & ~right.all(0)))
     listed = [table.take(pa.array(places)).to_pydict() for table in answered]
@@ -87,7 +88,7 @@ def write_comparison_page(
         title=f"{' and '.join(labels)} on {about.data} ({about.split})",
         lead=f"{len(order):,} examples, answered by {len(runs)} models. An answer is right if the"
         " solver accepts it.",
-        summary=[_scores(labels, scores, about)],
+        summary=[_scores(labels, scores, about), _paired_table(labels, right)],
         data=page_data(
             {about.task: task_facts(task)},
             *_page_rows(task, dict(zip(labels, listed, strict=True)), who, workers, progress),
@@ -191,6 +192,49 @@ def _scores(labels: Sequence[str], scores: Sequence[Scores], about: About) -> Fa
     ]
     heads = [f"{PARTS[name]} ({found[0][name].examples:,})" for name in names]
     return FactTable("Right answers", ["", *heads], rows)
+
+
+def _paired(right: np.ndarray) -> list[tuple[int, int, float]]:
+    """Compare each evaluation with the first, on the same problems.
+
+    right: bool (evaluations, problems), whether each answer is right.
+
+    Returns for each further evaluation the number of problems on which only it is right, the number
+    on which only the first is right, and the p-value of McNemar's test.
+    """
+    found = []
+    for other in right[1:]:
+        only, first = int((other & ~right[0]).sum()), int((right[0] & ~other).sum())
+        found.append((only, first, mcnemar(only, first)))
+    return found
+
+
+def _paired_table(labels: Sequence[str], right: np.ndarray) -> FactTable:
+    first = labels[0]
+    rows = [
+        [label, f"{only:,}", f"{lost:,}", f"{p:.2g}"]
+        for label, (only, lost, p) in zip(labels[1:], _paired(right), strict=True)
+    ]
+    heads = ["", "only it is right", f"only {first} is right", "p (McNemar)"]
+    return FactTable(f"Paired test against {first}", heads, rows, "First embedding seed.")
+
+
+def paired_lines(runs: Sequence[Run]) -> list[str]:
+    """Return lines with McNemar's test of each further evaluation against the first evaluation."""
+    labels = [label for label, _, _ in runs]
+    right = np.stack([are_right(table) for table in _first_seed(runs)])
+    return [
+        f"only {label} is right on {only:,} problems, only {labels[0]} on {lost:,}"
+        f" (McNemar p = {p:.2g})"
+        for label, (only, lost, p) in zip(labels[1:], _paired(right), strict=True)
+    ]
+
+
+def _first_seed(runs: Sequence[Run]) -> list[pa.Table]:
+    """Return the answers of the first embedding seed of each evaluation, in the same order."""
+    tables = [table.filter(pc.equal(table["embedding_seed"], 0)) for _, table, _ in runs]
+    order = tables[0]["row"]
+    return [table.take(pc.index_in(order, value_set=table["row"])) for table in tables]
 
 
 COLUMNS = {
@@ -358,6 +402,7 @@ def markdown(rows: list[dict[str, Any]]) -> str:
             "{trained_symbols} symbols, {trained_length} tokens".format(**each["overall"])
             for each in (parts, reference)
         )
-        note = f" (trained on {region})" if region != usual else ""
+        trained = region != usual and not label.startswith(PREFIX)
+        note = f" (trained on {region})" if trained else ""
         lines.append([label + note, *(percent(parts[name]) for name in shown)])
     return markdown_table(["right answers", *shown.values()], lines)

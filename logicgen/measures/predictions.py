@@ -15,7 +15,7 @@ import pyarrow as pa
 from pydantic import TypeAdapter
 
 from logicgen.data.dataset import Dataset, encode
-from logicgen.errors import LogicgenError
+from logicgen.errors import LogicgenError, at
 from logicgen.measures.best_control import add_controls
 from logicgen.measures.verified import VerifiedSearch, draw_until_accepted
 from logicgen.processes.engines import open_pool
@@ -313,7 +313,8 @@ def check_fits(model: Answerer, data: Dataset, about: About, ensemble: int = 1) 
             " task and tokens"
         )
     symbols = alphabets(model, data, data.table(about.split)["symbols"].to_numpy())
-    model.check(int(symbols.max(initial=0)), ensemble)
+    with at(f"{about.model} on {data.folder}"):
+        model.check(int(symbols.max(initial=0)), ensemble)
 
 
 def spread(table: pa.Table, about: About, limit: int | None) -> np.ndarray:

@@ -23,9 +23,11 @@ from logicgen.syntax.language import Language, Production, Token, read_either
 _OTHER_SPELLINGS = [
     (r"&&|/\\", "conjunction is written &"),
     (r"\|\||\\/", "disjunction is written |"),
-    (r"=>", "implication is written ->"),
+    (r"and\b", "conjunction is written &"),
+    (r"or\b", "disjunction is written |"),
+    (r"=>|⇒|implies\b", "implication is written ->"),
     (r"<=>|==?", "equivalence is written <->"),
-    (r"~", "negation is written !"),
+    (r"~|(?<=\bnot )\S", "negation is written !"),
     (r"unsat(isfiable)?\b", "`unsat` is an answer, so no symbol has this name: rename the symbol"),
 ]
 _PAST = (
@@ -42,9 +44,11 @@ _TEMPORAL = [
     (r"[01]", "after X, F or G a constant needs parentheses, as in X(0); Spot reads X0 as a name"),
 ]
 
+_ONLY_LTL = [(r"[XFGURWM]\b", "X F G U R W M are operators of the task ltl")]
+
 # Patterns of spellings with a remedy. A pattern has to match at the place of the error, or one
 # character earlier: in `||`, the error is at the second character.
-_HINTS = {"propositional": _OTHER_SPELLINGS, "ltl": _OTHER_SPELLINGS + _TEMPORAL}
+_HINTS = {"propositional": _OTHER_SPELLINGS + _ONLY_LTL, "ltl": _OTHER_SPELLINGS + _TEMPORAL}
 
 
 def hint(language: str, tokens: Sequence[str], text: str, line: int, column: int) -> str | None:
@@ -299,7 +303,7 @@ class FormulaLanguage:
             remedy = hint(self.name, self.tokens, text, error.line, error.column)
             if remedy is None:
                 raise
-            reason = f"{error.reason.partition(';')[0]}: {remedy}"
+            reason = f"{error.reason.partition('; expected')[0]}: {remedy}"
             raise FormatError(reason, text, error.line, error.column) from None
         if notation == "prefix":  # Lark needs no blanks, but without them Spot reads `X0` as a name
             raise FormatError("the tokens of prefix notation are separated by blanks", text, 1, 1)

@@ -59,7 +59,9 @@ def open_run(out: Path, identity: dict[str, Any], steps: int, *, resume: bool) -
     done = 0
     if (out / checkpoint.LAST).is_file():
         done = checkpoint.steps_done(out / checkpoint.LAST)
-    if done >= steps and (out / checkpoint.CARD).is_file():
+    if done > steps:
+        raise LogicgenError(f"{out}: has {done:,} steps already: give --steps {done} or more")
+    if done == steps and (out / checkpoint.CARD).is_file():
         return done
     if done:
         precision = checkpoint.precision_of(before)

@@ -116,9 +116,13 @@ def test_compare(demo, undrawn, tmp_path):
     assert result.returncode == 0, result.stderr
     lines = result.stdout.splitlines()
     assert lines[0] == "| right answers | inside | more symbols | other lengths | all |"
-    assert [line.split(" | ")[0] for line in lines[3:]] == [
+    assert [line.split(" | ")[0] for line in lines[3:5]] == [
         f"| {tmp_path / 'a'}",
         f"| {tmp_path / 'b'}",
+    ]
+    assert lines[5:] == [
+        "",
+        f"only {tmp_path / 'b'} is right on 0 problems, only {tmp_path / 'a'} on 0 (McNemar p = 1)",
     ]
     for name in ("heatmaps", "differences", "symbols"):
         assert (tmp_path / "out" / f"{name}.png").is_file()
@@ -223,6 +227,8 @@ def test_train_refuses(demo, tmp_path):
     refused(run("train", "copying-interchangeable", "--data", tmp_path), "not a data set")
     refused(run(*mini, tmp_path / "r", "--device", "cuda"), "CUDA", "--device cpu")
     refused(run(*mini, tmp_path / "r", "--steps", 0), "steps")
+    refused(run(*mini, tmp_path / "r", "--set", "training.step=1"), "did you mean steps")
+    refused(run(*mini, tmp_path / "r", "--set", "steps"), "--set: 'steps': give KEY=VALUE")
     tree = run("train", "ltl-interchangeable-published", "--data", data, "-o", tmp_path / "r")
     assert len(refused(tree, "'tree' needs", "copying", "rotary").splitlines()) == 1
     assert not (tmp_path / "r").exists()
@@ -230,6 +236,20 @@ def test_train_refuses(demo, tmp_path):
     (tmp_path / "mine" / "thesis.tex").write_text("precious")
     refused(run(*mini, tmp_path / "mine"), "not empty and not a run")
     assert (tmp_path / "mine" / "thesis.tex").read_text() == "precious"
+
+
+def test_train_and_generate_change_values_of_recipes(tmp_path):
+    small = ("sizes.train=20", "sizes.validation=0", "sizes.test=5", "grid.per_cell=1")
+    changes = [each for change in small for each in ("--set", change)]
+    generated = run("generate", "copying-mini", *changes, "-o", tmp_path / "data", "--workers", 1)
+    assert generated.returncode == 0, generated.stderr
+    changes = ["--set", "network.width=32", "--set", "training.steps=1"]
+    options = ["--data", tmp_path / "data", "-o", tmp_path / "run", *changes]
+    trained = run("train", "copying-learned", *options, "--resume")
+    assert trained.returncode == 0, trained.stderr
+    assert "has no checkpoint to resume, so the training begins" in trained.stderr
+    card = json.loads((tmp_path / "run" / "model.json").read_text())
+    assert (card["steps"], card["recipe"]["network"]["width"]) == (1, 32)
 
 
 def test_evaluate_refuses(demo, tmp_path):

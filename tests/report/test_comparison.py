@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from logicgen.errors import LogicgenError
-from logicgen.measures.comparison import compare, markdown, read_runs
+from logicgen.measures.comparison import compare, markdown, paired_lines, read_runs
 from logicgen.measures.evaluation import write_predictions
 from logicgen.measures.scores import Scores
 from logicgen.measures.statistics import wilson_interval
@@ -40,6 +40,9 @@ def test_table_and_figures(evaluation, tmp_path):
             assert (tmp_path / "out" / f"{name}.{kind}").stat().st_size > 1000
     written = list(csv.DictReader((tmp_path / "out" / "comparison.csv").read_text().splitlines()))
     assert [{key: str(value) for key, value in row.items()} for row in rows] == written
+    assert paired_lines(read_runs(folders)) == [
+        "only worse is right on 0 problems, only better on 7 (McNemar p = 0.016)"
+    ]
     found = {(row["model"], row["part"]): row for row in rows}
     expected = {  # right answers, examples
         ("better", "inside_training_region"): (4, 4),

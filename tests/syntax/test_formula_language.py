@@ -95,6 +95,11 @@ def test_precedence_and_juxtaposition_are_those_of_spot(text, prefix):
         ("a V b", 3, "written R"),
         ("a && b", 4, "written &"),
         ("a || b", 4, "written |"),
+        ("a and b", 3, "written &"),
+        ("a or b", 3, "written |"),
+        ("a implies b", 3, "written ->"),
+        ("not a", 5, "written !"),
+        ("a ; b", 3, "unexpected ';': PSL"),
         ("aU b", 4, "expected &"),
         ("X0", 2, "X(0)"),
         ("GF1", 3, "X(0)"),
@@ -124,3 +129,8 @@ def test_depth_is_no_limit():
     assert right.length == 2 * depth - 1
     left = ltl().read("(" * depth + "a" + " U b)" * depth)
     assert ltl().read(ltl().write(left)) is left
+
+
+def test_operators_of_ltl_are_named_in_propositional_logic():
+    with pytest.raises(FormatError, match="unexpected 'U': X F G U R W M are operators of the task"):
+        propositional().read("a U b")

@@ -264,6 +264,8 @@ def test_out_of_time_leaves_a_model_that_can_be_used_and_resumed(
     (run / "model.json").unlink()  # killed between the last step and the model
     fit(recipe_with(), data, run, steps=4, resume=True, quiet=True)
     assert (run / "model.json").is_file()
+    with pytest.raises(LogicgenError, match="has 4 steps already: give --steps 4 or more"):
+        fit(recipe_with(), data, run, steps=3, resume=True, quiet=True)
 
 
 def test_folders_and_runs_that_are_not_ours(
