@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
 
 from logicgen.errors import LogicgenError, at, nearest, reading, shortened, shown
 
@@ -156,7 +157,7 @@ def _first_problem(model: type[BaseModel], error: ValidationError, table: str) -
             near = nearest(place[-1], known)
             return f"unknown key {shown(key)}{of}; {near} (all: {', '.join(known)}){more}"
         case "missing":
-            return f"key {key!r} is missing{of}{more}"
+            return _missing(model, errors, table, of)
         case "value_error":
             text = str(first["ctx"]["error"])
             return (f"{shortened(key)}: {text}" if key else text) + more
@@ -167,6 +168,20 @@ def _first_problem(model: type[BaseModel], error: ValidationError, table: str) -
             return f"{key}.{name}: input should be {tags}, not {given}{more}"
     wrong = f"{first['msg'][0].lower()}{first['msg'][1:]}, not {shown(first['input'])}"
     return f"{shortened(key)}: {wrong}{more}"
+
+
+def _missing(model: type[BaseModel], errors: list[ErrorDetails], table: str, of: str) -> str:
+    """Return a message that names all missing keys. Arguments: see `_first_problem`."""
+    places = [each["loc"] for each in errors if each["type"] == "missing"]
+    keys = [
+        repr(".".join([*filter(None, [table]), *_said(model, [str(part) for part in place])]))
+        for place in places
+    ]
+    others = len(errors) - len(keys)
+    more = f" ({others} more)" if others else ""
+    if len(keys) == 1:
+        return f"key {keys[0]} is missing{of}{more}"
+    return f"keys {', '.join(keys)} are missing{of}{more}"
 
 
 def _tables(model: type[BaseModel], place: list[str]) -> list[type[BaseModel]]:

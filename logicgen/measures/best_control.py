@@ -143,9 +143,12 @@ def comparison_lines(score: Mapping[str, Any]) -> list[str]:
         if f"{before}best_control" not in score:
             continue
         found = {name: score[f"{before}{name}"] for name in COMPARED}
-        line = f"{called}: no control is right on {found['hard_examples']:,} problems"
+        line = f"{called}: some control is right on each problem"
         if found["hard_examples"]:
-            line += f", the model on {100 * found['hard_accuracy']:.1f}% of them"
+            line = (
+                f"{called}: no control is right on {found['hard_examples']:,} problems, the model"
+                f" on {100 * found['hard_accuracy']:.1f}% of them"
+            )
         lines.append(
             f"{line}; only the model: {found['model_only']:,}, only {found['best_control']}:"
             f" {found['control_only']:,} (McNemar p = {found['mcnemar_p']:.2g})"

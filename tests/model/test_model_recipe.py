@@ -140,6 +140,7 @@ def test_defaults_that_depend_on_the_kind() -> None:
         ("network = 3", "network"),
         ("model = 3", "network"),
         ("description = 'nothing'", "key 'network' is missing"),
+        ("[network]\nkind = 'symbol-invariant'\nwidth = 8", "keys 'network.heads', .* are missing"),
         ("[network]\nkind = 'n-gram'\norder = 2\n[loss]\nmethod = 'adacos'", r"\[loss\] is of no"),
         ("canonical = true\n[network]\nkind = 'n-gram'\norder = 2", "canonical: for models that"),
     ],

@@ -132,5 +132,7 @@ def test_depth_is_no_limit():
 
 
 def test_operators_of_ltl_are_named_in_propositional_logic():
-    with pytest.raises(FormatError, match="unexpected 'U': X F G U R W M are operators of the task"):
+    with pytest.raises(
+        FormatError, match="unexpected 'U': X F G U R W M are operators of the task"
+    ):
         propositional().read("a U b")
