@@ -146,11 +146,11 @@ def comparison_lines(score: Mapping[str, Any]) -> list[str]:
         line = f"{called}: some control is right on each problem"
         if found["hard_examples"]:
             line = (
-                f"{called}: no control is right on {found['hard_examples']:,} problems, the model"
-                f" on {100 * found['hard_accuracy']:.1f}% of them"
+                f"{called}: no control is right on {found['hard_examples']:,} problems, these"
+                f" answers on {100 * found['hard_accuracy']:.1f}% of them"
             )
         lines.append(
-            f"{line}; only the model: {found['model_only']:,}, only {found['best_control']}:"
+            f"{line}; only these are right: {found['model_only']:,}, only {found['best_control']}:"
             f" {found['control_only']:,} (McNemar p = {found['mcnemar_p']:.2g})"
         )
     return lines
