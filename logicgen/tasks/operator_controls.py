@@ -18,8 +18,8 @@ from logicgen.tasks.propositional import Propositional
 from logicgen.tasks.task import symbols_of
 from logicgen.tokens import symbol_name
 
-ARITIES: Mapping[str, int] = {"!": 1, "&": 2, "|": 2}
-"""The operators that `Meanings` knows, with their numbers of operands."""
+ARITIES: Mapping[str, int] = {"!": 1, "&": 2, "|": 2, "^": 2, "->": 2, "<->": 2}
+"""The operators of propositional logic, with their numbers of operands."""
 
 VALUES = ("1", "0")
 
@@ -34,25 +34,35 @@ Tokens = tuple[str, ...]
 class Meanings(Control):
     """The most probable answer over all meanings of the tokens that agree with the solved problems.
 
-    A meaning says which token is which operator (an operator may also be missing), and which token
-    is which truth value. All meanings are equally probable at first. A meaning agrees with a solved
-    problem if the formula can be read with it, and if its canonical answer is the shown one. This
-    is the posterior, so no program that sees only the tokens gives more exact answers on average.
-    If answers are equally probable, the answer that was found first comes first.
+    A meaning says which token is which operator of the training problems (an operator may also be
+    missing), and which token is which truth value. All meanings are equally probable at first. A
+    meaning agrees with a solved problem if the formula can be read with it, and if its canonical
+    answer is the shown one. This is the posterior, so no program that sees only the tokens gives
+    more exact answers on average. If answers are equally probable, the answer that was found first
+    comes first.
     """
 
     name = "meanings"
     about = "the exact posterior over the meanings of operators and truth values"
     needs_shots = True
 
+    def __init__(self) -> None:
+        self._arities = {name: ARITIES[name] for name in ("!", "&", "|")}
+
+    def fit(self, solved: Sequence[Shot]) -> None:
+        """Learn which operators occur."""
+        occurring = {token for problem, _ in solved for token in problem.split()}
+        self._arities = {name: count for name, count in ARITIES.items() if name in occurring}
+
     def answers(self, problem: str, count: int, shots: Sequence[Shot] = ()) -> list[str]:
         asked = tuple(problem.split())
-        for other in {*asked} & {*_TASK.vocabulary.fixed} - {*ARITIES, *VALUES}:
-            raise LogicgenError(f"control:{self.name}: knows ! & |, and the formula has {other}")
+        for other in {*asked} & {*_TASK.vocabulary.fixed} - {*self._arities, *VALUES}:
+            known = " ".join(self._arities)
+            raise LogicgenError(f"control:{self.name}: knows {known}, and the formula has {other}")
         shown = [(tuple(text.split()), tuple(answer.split())) for text, answer in shots]
         votes: Counter[str] = Counter()
         values = _values(shown)
-        for operators in _operators(asked, shown):
+        for operators in _operators(asked, shown, self._arities):
             if (answer := _canonical(asked, operators)) is None:
                 continue
             for named in permutations(values, len(VALUES)):
@@ -109,21 +119,22 @@ def _values(shown: Sequence[tuple[Tokens, Tokens]]) -> list[str]:
 
 
 def _operators(
-    asked: Tokens, shown: Sequence[tuple[Tokens, Tokens]]
+    asked: Tokens, shown: Sequence[tuple[Tokens, Tokens]], arities: Mapping[str, int]
 ) -> Iterator[tuple[tuple[str, str], ...]]:
     """Yield every assignment of operators to tokens with which all formulas can be read.
 
     An assignment is a tuple of pairs (token, operator). Operators that no token stands for are left
-    out. Tokens that occur as symbols of an answer are no operators.
+    out. Tokens that occur as symbols of an answer, or at the end of a formula, are no operators.
     """
     formulas = [asked, *(formula for formula, _ in shown)]
     known = {token for _, answer in shown for token in answer}
+    known |= {formula[-1] for formula in formulas}
     tokens = [t for t in dict.fromkeys(t for each in formulas for t in each) if t not in known]
-    missing = [None] * len(ARITIES)
-    for chosen in dict.fromkeys(permutations([*tokens, *missing], len(ARITIES))):
-        pairs = tuple((t, name) for t, name in zip(chosen, ARITIES, strict=True) if t is not None)
-        arities = {token: ARITIES[name] for token, name in pairs}
-        if all(_can_be_read(formula, arities) for formula in formulas):
+    missing = [None] * len(arities)
+    for chosen in dict.fromkeys(permutations([*tokens, *missing], len(arities))):
+        pairs = tuple((t, name) for t, name in zip(chosen, arities, strict=True) if t is not None)
+        operands = {token: arities[name] for token, name in pairs}
+        if all(_can_be_read(formula, operands) for formula in formulas):
             yield pairs
 
 

@@ -134,3 +134,11 @@ def test_other_operators():
     assert load_control(LOGIC, "nearest").answers("^ c d", 1, shots) == ["c 1 d 0"]
     with pytest.raises(LogicgenError, match=r"knows ! & \|, and the formula has \^"):
         load_control(LOGIC, "meanings").answers("^ c d", 1, shots)
+
+
+def test_meanings_knows_the_operators_of_the_training_problems():
+    control = load_control(LOGIC, "meanings")
+    control.fit([("^ a b", "a 1 b 0"), ("! a", "a 0")])
+    assert control.answers("^ c d", 1, [("^ a b", "a 1 b 0"), ("! b", "b 0")]) == ["c 1 d 0"]
+    with pytest.raises(LogicgenError, match=r"knows ! \^, and the formula has &"):
+        control.answers("& c d", 1, [("^ a b", "a 1 b 0")])
