@@ -50,6 +50,7 @@ bench: .venv/installed
 	$(BIN)/python benchmarks/throughput.py
 	$(BIN)/python benchmarks/ltl.py
 	$(BIN)/python benchmarks/training.py
+	$(BIN)/python benchmarks/methods.py
 	$(BIN)/python benchmarks/decoding.py
 	$(BIN)/python benchmarks/automata.py
 	$(BIN)/python benchmarks/language.py
