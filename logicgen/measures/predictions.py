@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import product
 from random import Random
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +24,9 @@ from logicgen.tasks.judge import Item, Wants, finding_of, judge
 from logicgen.tokens import Vocabulary
 
 if TYPE_CHECKING:
+    from logicgen.data.ranges import Region
     from logicgen.model.model import Answer, Answerer
+    from logicgen.model.sequences import TrainingRegion
     from logicgen.nn.decoding import Decoding
 
 # An answer may have this number of tokens more than the longest stored answer.
@@ -62,18 +64,6 @@ SCHEMA = pa.schema(
 
 Progress = Callable[[str, int, int], None]
 CountProgress = Callable[[int, int], None]
-
-
-class AnyRegion(Protocol):
-    """The ranges of symbols and lengths of a data set, or of a model's training."""
-
-    @property
-    def symbols(self) -> tuple[int, int]:
-        """Return the fewest and the most symbols."""
-
-    @property
-    def length(self) -> tuple[int, int]:
-        """Return the shortest and the longest length."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +127,7 @@ class About:
         return TypeAdapter(About).validate_python(content)
 
     @staticmethod
-    def of(region: AnyRegion, called: str, data: Dataset, split: str) -> About:
+    def of(region: Region | TrainingRegion, called: str, data: Dataset, split: str) -> About:
         """Return the description of an evaluation on a split.
 
         region: the model's training region.

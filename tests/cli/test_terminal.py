@@ -21,27 +21,32 @@ def shell(text, **settings):
     )
 
 
+LINES = [
+    ('"$@" list tasks > /dev/full', 2, "No space left"),
+    ('echo a | "$@" solve --task ltl --in - >&-', 2, "Bad file descriptor"),
+    ('"$@" solve --task ltl --in - <&-', 2, "cannot be read"),
+    ('"$@" solve --task ltl "a" 2>&- <&-', 0, ""),
+    ('"$@" solve --task ltl --in /dev/zero', 2, "longer than 1,073,741,824 bytes"),
+    ('yes "a | b" | head -n 30000 | "$@" solve --task propositional --in - | head -n 1;'
+     ' exit ${PIPESTATUS[2]}', 0, ""),
+    ('"$@" solve --task ltl --in "$(printf %0300d 0)"', 2, "too long"),
+    ('"$@" train ltl-interchangeable --data "$(printf %0300d 0)"', 2, "not a data set"),
+]  # fmt: skip
+SIMILAR_LINES = [
+    ('echo a | "$@" solve --task ltl --in - > /dev/full', 2, "No space left"),
+    ('"$@" list tasks >&-', 2, "Bad file descriptor"),
+    ('"$@" solve --task ltl "a &" 2>&-', 2, ""),
+    ('"$@" solve --dimacs --in /dev/zero', 2, "no DIMACS file"),
+    ('"$@" list | head -n 1; exit ${PIPESTATUS[0]}', 0, ""),
+    ('"$@" generate ltl-mini -o "$(printf %0300d 0)"', 2, "too long"),
+    ('"$@" convert --task ltl "$(printf %0300d 0)" x.txt', 2, ""),
+]
+
+
 @pytest.mark.parametrize(
     ("line", "status", "said"),
-    [
-        ('"$@" list tasks > /dev/full', 2, "No space left"),
-        ('echo a | "$@" solve --task ltl --in - > /dev/full', 2, "No space left"),
-        ('"$@" list tasks >&-', 2, "Bad file descriptor"),
-        ('echo a | "$@" solve --task ltl --in - >&-', 2, "Bad file descriptor"),
-        ('"$@" solve --task ltl --in - <&-', 2, "cannot be read"),
-        ('"$@" solve --task ltl "a &" 2>&-', 2, ""),
-        ('"$@" solve --task ltl "a" 2>&- <&-', 0, ""),
-        ('"$@" solve --task ltl --in /dev/zero', 2, "longer than 1,073,741,824 bytes"),
-        ('"$@" solve --dimacs --in /dev/zero', 2, "no DIMACS file"),
-        ('yes "a | b" | head -n 30000 | "$@" solve --task propositional --in - | head -n 1;'
-         ' exit ${PIPESTATUS[2]}', 0, ""),
-        ('"$@" list | head -n 1; exit ${PIPESTATUS[0]}', 0, ""),
-        ('"$@" solve --task ltl --in "$(printf %0300d 0)"', 2, "too long"),
-        ('"$@" generate ltl-mini -o "$(printf %0300d 0)"', 2, "too long"),
-        ('"$@" convert --task ltl "$(printf %0300d 0)" x.txt', 2, ""),
-        ('"$@" train ltl-interchangeable --data "$(printf %0300d 0)"', 2, "not a data set"),
-    ],
-)  # fmt: skip
+    [*LINES, *(pytest.param(*line, marks=pytest.mark.slow) for line in SIMILAR_LINES)],
+)
 def test_one_line_says_what_is_wrong(tmp_path, line, status, said):
     result = shell(line, cwd=tmp_path)
     assert result.returncode == status, result.stderr
