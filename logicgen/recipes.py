@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
-from pydantic_core import ErrorDetails
 
 from logicgen.errors import LogicgenError, at, nearest, reading, shortened, shown
 
@@ -170,7 +169,9 @@ def _first_problem(model: type[BaseModel], error: ValidationError, table: str) -
     return f"{shortened(key)}: {wrong}{more}"
 
 
-def _missing(model: type[BaseModel], errors: list[ErrorDetails], table: str, of: str) -> str:
+def _missing(
+    model: type[BaseModel], errors: Sequence[Mapping[str, Any]], table: str, of: str
+) -> str:
     """Return a message that names all missing keys. Arguments: see `_first_problem`."""
     places = [each["loc"] for each in errors if each["type"] == "missing"]
     keys = [
