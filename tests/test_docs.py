@@ -125,6 +125,7 @@ def test_every_change_is_linted_as_continuous_integration_does():
     assert "\ncheck: test-all lint\n" in (ROOT / "Makefile").read_text()
 
 
+@pytest.mark.slow
 def test_the_page_on_data_sets_names_the_fingerprint_of_its_recipe(tmp_path):
     page = (ROOT / "docs" / "data-sets.md").read_text(encoding="utf-8")
     recipe = re.search(r'```toml title="formulas.toml"\n(.*?)```', page, re.DOTALL).group(1)
