@@ -300,18 +300,20 @@ def _by_shots(
 ) -> dict[str, list[tuple[float, float, float, float]]] | None:
     """Return curves of accuracy by number of shots, for each combination of settings and control.
 
-    Each measure gives a point (shots, share, low, high). Returns None if fewer than three measures
-    differ in their shots.
+    Each measure gives a point (shots, share, low, high). A control has a curve for each data set.
+    Returns None if fewer than three measures differ in their shots.
     """
     by_shots = {points[0].settings.shots: points for points in measured}
     if None in by_shots or len(by_shots) < max(3, len(measured)):
         return None
     curves: dict[str, list[tuple[float, float, float, float]]] = {}
+    several = len({point.data_folder for points in measured for point in points}) > 1
     for shots, points in sorted(by_shots.items()):
         for point in points:
             scores = {point.label: [each["score"] for each in point.found]}
+            of = f", {point.label}" if several else ""
             for control in point.found[0].get("controls", ()):
-                scores[f"{PREFIX}{control}"] = _control_scores(point, control)
+                scores[f"{PREFIX}{control}{of}"] = _control_scores(point, control)
             for label, found in scores.items():
                 share = _pooled(found)
                 line = shots, share["accuracy"], share["accuracy_low"], share["accuracy_high"]

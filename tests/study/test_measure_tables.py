@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -228,6 +229,11 @@ def test_a_curve_by_solved_problems_has_a_line_for_each_control():
         "random": [(0, 0.1), (1, 0.2), (4, 0.5)],
         "control:nearest": [(0, 0.0), (1, 0.3), (4, 0.3)],
     }
+    other = [[replace(of[0], choices={"rows": "b"}, data_folder="b")] for of in measured]
+    both = [one + two for one, two in zip(measured, other, strict=True)]
+    assert list(_by_shots(both)) == [
+        *("random", "control:nearest, random", "b", "control:nearest, b"),
+    ]
     assert _by_shots(measured[:2]) is None
     assert _by_shots([*measured[:2], findings(None, 0.5, 0.3)]) is None
 
