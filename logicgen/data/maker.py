@@ -10,8 +10,8 @@ Each step reads work files of earlier steps. Their folder is removed at the end:
     train/00012.arrow         examples drawn for unit 12; removed when its shard is written
     train/00012.arrow.json    facts about the shard of unit 12
     train/00000-3-1.npy       in the round with first unit 0: records of bucket 3 in part 1
-    train/00000-3-1.arrow     new examples for bucket 3, from removal part 1
-    train/00000-settled.json  results of removal: numbers of examples, changed buckets
+    train/00000-3-1.arrow     new examples for bucket 3, from settling part 1
+    train/00000-settled.json  results of settling: numbers of examples, changed buckets
     keys/train-00000-1.npy    all keys of part 1 after this round
 
 Each file ends with a checksum of its content. Unlike shards, work files are not flushed to the disk

@@ -63,11 +63,11 @@ def train(
     settings = {"quiet": True, **settings}
     settings["held_out"] = [as_dataset(load_dataset(each)) for each in held_out]
     with extras_named():
-        from logicgen.model.checkpoint import LAST
+        from logicgen.model.checkpoint import RUN
         from logicgen.training.devices import launched
         from logicgen.training.fit import fit, training_data
-    if settings.get("resume") and not (Path(run) / LAST).is_file():
-        say(f"{run}: has no checkpoint to resume, so the training begins")
+    if settings.get("resume") and launched().first and not (Path(run) / RUN).is_file():
+        say(f"{run}: no training to resume, so a new one begins")
     path = fit(chosen, training_data(chosen, opened), Path(run), **settings)
     if chosen.reward is not None and chosen.reward.grow:
         from logicgen.training.attempts import last_round

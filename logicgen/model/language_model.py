@@ -27,7 +27,7 @@ from logicgen.model.sequences import SequenceData, TokenBatch, TrainingRegion, s
 from logicgen.model.start import check_same_keys, load_start
 from logicgen.nn.generation import Reader
 from logicgen.nn.language_model import CausalLM, CausalTransformer, Elman, NeuralNGram
-from logicgen.nn.token_rows import TokenRows
+from logicgen.nn.token_rows import TokenRows, reseeded
 from logicgen.tasks import Task
 from logicgen.tasks.string_task import DeterminedTask
 from logicgen.tokens import Tokens, symbol_index
@@ -117,7 +117,7 @@ class LanguageModel(Model):
         return Loss(loss, {"loss": loss} if measured else {})
 
     def validate(self, batch: TokenBatch, data: SequenceData) -> dict[str, Tensor]:
-        generator = torch.Generator().manual_seed(0)
+        generator = reseeded(torch.Generator().manual_seed(0))
         return {"validation_loss": self.sequence_loss(batch, generator)}
 
     def start_from(self, trained: LanguageModel, name: str) -> None:

@@ -348,14 +348,21 @@ class SequenceRows(Embedding):
         self.rows.train(sequences is not None)
         draws = 1 if sequences is None else sequences
         if sequences is None:
-            # A generator that is seeded like the initial weights would repeat them as random rows.
-            seed = int(torch.randint(2**32, (), generator=generator))
-            generator = torch.Generator().manual_seed(seed)
+            generator = reseeded(generator)
         tokens = self.vocabulary + max(symbols, self.max_symbols or 0)
         rows: Tensor = self.rows(draws, generator, tokens).each(draws)[
             :, : self.vocabulary + symbols
         ]
         return rows[0] if sequences is None else rows
+
+
+def reseeded(generator: torch.Generator | None) -> torch.Generator:
+    """Return a generator whose seed is a number that `generator` draws.
+
+    Weights are drawn with a small seed. A generator with the same seed would repeat them as random
+    rows.
+    """
+    return torch.Generator().manual_seed(int(torch.randint(2**32, (), generator=generator)))
 
 
 def _generator(seed: int) -> torch.Generator:

@@ -247,7 +247,7 @@ def test_train_and_generate_change_values_of_recipes(tmp_path):
     options = ["--data", tmp_path / "data", "-o", tmp_path / "run", *changes]
     trained = run("train", "copying-learned", *options, "--resume")
     assert trained.returncode == 0, trained.stderr
-    assert "has no checkpoint to resume, so the training begins" in trained.stderr
+    assert "no training to resume, so a new one begins" in trained.stderr
     card = json.loads((tmp_path / "run" / "model.json").read_text())
     assert (card["steps"], card["recipe"]["network"]["width"]) == (1, 32)
 

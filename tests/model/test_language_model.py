@@ -20,6 +20,7 @@ from logicgen.model.kinds import model_of_card
 from logicgen.model.ngrams import NGram
 from logicgen.model.recipe import read_model_recipe
 from logicgen.model.sequences import sequence_data
+from logicgen.nn.token_rows import TokenRows, reseeded
 from logicgen.tokens import Tokens
 from logicgen.training.fit import fit, training_data
 from tests.data.corpora import automaton_recipe, opened, text_files, text_recipe
@@ -234,3 +235,15 @@ def test_the_kind_of_network_says_what_a_recipe_is_for() -> None:
     assert read_model_recipe("copying-learned").kind == "encoder-decoder"
     assert recipe().with_steps(9).training.steps == 9
     assert ngram_recipe(2).with_steps(9) == ngram_recipe(2)
+
+
+def test_validation_does_not_repeat_the_initial_weights_as_random_rows() -> None:
+    torch.manual_seed(0)
+    rows = TokenRows("lexinvariant", 12, 32, fixed=6).train()
+    same, own = torch.Generator().manual_seed(0), reseeded(torch.Generator().manual_seed(0))
+    largest = [
+        float((torch.corrcoef(rows(1, each, 12).each(1)[0].detach()) - torch.eye(12)).abs().max())
+        for each in (same, own)
+    ]
+    assert largest[0] > 0.99  # the fault
+    assert largest[1] < 0.7
