@@ -85,14 +85,31 @@ def test_waiting_in_line_is_not_working():
     pool.close()
 
 
-def test_what_is_cancelled_before_it_begins_is_never_done(pool):
-    results(pool, [0])
-    first, second, third = (pool.submit_all(items, 0.3) for items in (["sleep"], [1, 2], [3]))
-    assert second.cancel()
-    assert isinstance(first.result(60)[0], Failure)
-    assert third.result(60) == [6]
-    with pytest.raises(CancelledError):
-        second.result(60)
+def waits(folder):
+    """A function that appends its items to a file, and then waits until a file `go` exists."""
+
+    def do(item):
+        with open(folder / "items", "a", encoding="utf-8") as file:
+            file.write(f"{item} ")
+        while not (folder / "go").exists():
+            time.sleep(0.01)
+        return item
+
+    return do
+
+
+def test_what_is_cancelled_before_it_begins_is_never_done(tmp_path):
+    with Pool(waits, (tmp_path,)) as pool:
+        first = pool.submit(0)
+        while not (tmp_path / "items").exists():  # so that the worker has the first item alone
+            time.sleep(0.01)
+        second, third = pool.submit_all([1, 2]), pool.submit(3)
+        assert second.cancel()
+        (tmp_path / "go").touch()
+        assert (first.result(60), third.result(60)) == (0, 3)
+        with pytest.raises(CancelledError):
+            second.result(60)
+    assert (tmp_path / "items").read_text() == "0 3 "
 
 
 def test_close_ends_what_waits_and_what_runs():
