@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from math import ceil
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
-from logicgen.errors import LogicgenError
+from logicgen.errors import FormatError, LogicgenError
 from logicgen.measures.predictions import Verifier
 from logicgen.measures.verified import Outcome, VerifiedSearch, draw_until_accepted
 from logicgen.solvers import Status, Verdict
@@ -294,6 +295,8 @@ def solved(task: Task, outcome: Outcome) -> Row:
         if witness == task.refutation:
             return {"status": str(Status.UNSAT), "witness": None, "draws": draws}
         return {"status": str(Status.SAT), "witness": task.show(witness), "draws": draws}
+    with suppress(FormatError):
+        answer = task.show(task.decode_answer(answer))
     likeliest = shorten(answer, 120, placeholder=" ...")
     reason = f"none of {draws} answers was right; the likeliest was {likeliest!r}"
     return {"status": str(Status.UNKNOWN), "witness": None, "draws": draws, "reason": reason}

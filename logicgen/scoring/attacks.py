@@ -124,7 +124,7 @@ _Found = tuple[tuple[str, ...], list[str], bool, list[tuple[str, str]]]
 def _with_answer(task: Task, problem: Any, witness: Any) -> _Found:
     """Return the parts of the case of a problem with an answer (`witness`)."""
     tokens, logic = task.encode(problem).split(), isinstance(task, FormulaTask)
-    names = symbols_of(" ".join(tokens)) or ["a"]
+    names = _names(task, problem)
     text = _written(task, witness, names)
     changed = list(_changed(task, text, names))
     wrong = [each for each in changed if _is_wrong(task, problem, each)]
@@ -142,11 +142,17 @@ def _with_answer(task: Task, problem: Any, witness: Any) -> _Found:
 
 def _without_answer(task: Task, problem: Any) -> _Found:
     """Return the parts of the case of an unsatisfiable formula."""
-    names = symbols_of(task.encode(problem)) or ["a"]
+    names = _names(task, problem)
     wrong = [" & ".join(names), " & ".join(f"!{name}" for name in names)]
     values = [("missed unsat", each) for each in wrong] + _contradictions(names)
     texts = [(kind, each) for kind, value in values for each in _spellings(task, value)]
     return ("unsat",), wrong, True, _plain(but=_EMPTY) + texts
+
+
+def _names(task: Task, problem: Any) -> list[str]:
+    """Return the symbols of a problem; `a` if it has none."""
+    formula = isinstance(task, FormulaTask)
+    return [*(problem.symbols if formula else symbols_of(task.encode(problem)))] or ["a"]
 
 
 # Classes with texts, such as "{}" and "none", that may mean the empty answer.

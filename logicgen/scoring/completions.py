@@ -167,7 +167,7 @@ def _derive(task: Task, start: str, text: str) -> list[str]:
         raise NoAnswerError("the completion is empty")
     try:
         # The parser calls `_Translator`, so the result is a list of answers instead of a tree.
-        found: Any = _parser(_rule(task)).parse(text, start=start)
+        found: Any = _parser(_rule(task)).parse(text.replace("\r\n", "\n"), start=start)
     except lark.exceptions.UnexpectedToken:  # the text ended before the answer was complete
         raise NoAnswerError("the text ends before its answer does") from None
     answers: list[str] = found

@@ -80,7 +80,7 @@ def _foreign(task: Task, problem: Any, answer: Any, mode: Mode) -> list[str]:
     if isinstance(task, FormulaTask):
         named, known = () if isinstance(answer, NoAnswer) else answer.symbols, {*problem.symbols}
         return [symbol for symbol in named if symbol not in known]
-    # Between tags, a string with other symbols is a wrong answer. Elsewhere it may be prose.
+    # In tolerant mode, a string with other symbols may be prose. Between tags it is a wrong answer.
     known = {*problem} if mode == "tolerant" else {*answer}
     return [symbol for symbol in dict.fromkeys(answer) if symbol not in known]
 

@@ -13,6 +13,7 @@ Source: SAT Competition, *Input and output format*; DIMACS, *Satisfiability: sug
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -95,7 +96,7 @@ def read_cnf(text: bytes, where: str) -> CNF:
     variables = announced = -1
     clauses: list[Clause] = []
     clause: Clause = []
-    lines = text.splitlines()
+    lines = text.removeprefix(BOM_UTF8).splitlines()
     for number, line in enumerate(lines, start=1):
         if line[:1] == b"c" or not line.strip():
             continue

@@ -54,7 +54,7 @@ class Wants:
         solution: whether to return the canonical answer to the problem.
         shown: whether to return an answer in infix notation: the item's answer if `verdict` is
             true, otherwise the canonical answer.
-        reason: whether to return why an answer is not right.
+        reason: whether to return why an answer is incorrect.
         explanation: whether to return the explanation of an answer, which contains the reason.
         prefix: items are in prefix notation, as in data sets; otherwise in any notation.
         effort: steps after which a solver gives up. None is no limit.
@@ -154,7 +154,7 @@ def check(
         except Exception as error:  # for example, logicgen contradicts another solver's verdict
             explanation = Explanation(f"no explanation: {error}")
         reason, picture = explanation.reason, task.picture(answer)
-    elif wants.reason and verdict in (Verdict.INCORRECT, Verdict.INVALID):
+    elif verdict is Verdict.INVALID or (wants.reason and verdict is Verdict.INCORRECT):
         reason = task.reason(problem, answer, verdict)
     shown = task.show(answer) if wants.shown else None
     return Finding(verdict, solution, shown, reason, explanation, picture)
@@ -190,7 +190,7 @@ def verify(
 ) -> tuple[Verdict, str]:
     """Return the verdict on an answer and a reason.
 
-    The reason is empty unless the answer does not parse or a limit was reached. Raises the same
+    The reason is empty unless the answer is invalid or a limit was reached. Raises the same
     errors as `solve`. A faulty answer raises no error.
     """
     found = _judge_within(task, Wants(solver=solver), Item(problem, answer), seconds)

@@ -127,6 +127,7 @@ def judge_line(task: str, solver: str | None, verify: bool) -> Callable[[str], R
         row = unread(line)
         try:
             row = fields_of(line, json_only=verify)
+            row.pop("reason", None)  # of an earlier result
             item = Item(text_of(row, "problem"), text_of(row, "answer") if verify else "")
         except LogicgenError as error:
             return {**row, **_undecided(verify, wrong, str(error))}

@@ -15,13 +15,14 @@ from logicgen.errors import LogicgenError
 from logicgen.solvers import Status
 from logicgen.tasks.controls import Control, Shot
 from logicgen.tasks.propositional import Propositional
-from logicgen.tasks.task import symbols_of
 from logicgen.tokens import symbol_name
 
 ARITIES: Mapping[str, int] = {"!": 1, "&": 2, "|": 2, "^": 2, "->": 2, "<->": 2}
 """The operators of propositional logic, with their numbers of operands."""
 
 VALUES = ("1", "0")
+
+FIXED = frozenset({*ARITIES, *VALUES})
 
 _TASK = Propositional()
 
@@ -56,7 +57,7 @@ class Meanings(Control):
 
     def answers(self, problem: str, count: int, shots: Sequence[Shot] = ()) -> list[str]:
         asked = tuple(problem.split())
-        for other in {*asked} & {*_TASK.vocabulary.fixed} - {*self._arities, *VALUES}:
+        for other in {*asked} & {*_TASK.vocabulary.fixed} - {*self._arities}:
             known = " ".join(self._arities)
             raise LogicgenError(f"control:{self.name}: knows {known}, and the formula has {other}")
         shown = [(tuple(text.split()), tuple(answer.split())) for text, answer in shots]
@@ -84,9 +85,9 @@ class Nearest(Control):
 
         asked, found = _numbered(problem), dict[str, None]()
         ranked = sorted(shots, key=lambda shot: Levenshtein.distance(_numbered(shot[0]), asked))
-        symbols = symbols_of(problem)
+        symbols = _symbols(problem)
         for text, answer in ranked:
-            names = dict(zip(symbols_of(text), symbols, strict=False))
+            names = dict(zip(_symbols(text), symbols, strict=False))
             pairs = zip(answer.split()[::2], answer.split()[1::2], strict=False)
             kept = [f"{names[name]} {value}" for name, value in pairs if name in names]
             found[" ".join(kept)] = None
@@ -103,12 +104,17 @@ class AllTrue(Control):
     about = "every symbol of the formula is true"
 
     def answers(self, problem: str, count: int, shots: Sequence[Shot] = ()) -> list[str]:
-        return [" ".join(f"{name} 1" for name in symbols_of(problem))][:count]
+        return [" ".join(f"{name} 1" for name in _symbols(problem))][:count]
+
+
+def _symbols(problem: str) -> list[str]:
+    """Return the distinct symbols of a formula, in order of first occurrence."""
+    return [token for token in dict.fromkeys(problem.split()) if token not in FIXED]
 
 
 def _numbered(problem: str) -> list[str]:
     """Return the tokens of a formula, with its symbols numbered in order of first occurrence."""
-    numbers = {name: str(number) for number, name in enumerate(symbols_of(problem))}
+    numbers = {name: str(number) for number, name in enumerate(_symbols(problem))}
     return [numbers.get(token, token) for token in problem.split()]
 
 

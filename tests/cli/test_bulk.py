@@ -43,6 +43,19 @@ def test_a_bad_line_is_an_error_and_the_others_are_judged(workers):
         json.dumps(row, allow_nan=False)
 
 
+def test_a_reason_of_an_earlier_result_is_dropped():
+    line = '{"problem": "a | b", "answer": "a=1", "reason": "time limit of 1 s"}'
+    for judged in (solve_lines, verify_lines):
+        (row,) = judged("propositional", [line], None, 1, Limits(20, MEMORY))
+        assert "reason" not in row
+
+
+def test_an_invalid_answer_has_a_reason():
+    line = '{"problem": "a", "answer": "a=1, a=0"}'
+    (row,) = verify_lines("propositional", [line], None, 1, Limits(20, MEMORY))
+    assert (row["verdict"], row["reason"]) == ("invalid", "a is given both values")
+
+
 def test_long_lines_are_invalid_and_cost_no_time_of_others(tmp_path):
     lines = ["a", "(" * (LONGEST + 1), '{"problem": "' + "é" * LONGEST + '"}', "b"]
     (tmp_path / "lines.txt").write_text("\n".join([*lines, "c" * (9 * LONGEST)]))

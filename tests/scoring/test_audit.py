@@ -186,6 +186,14 @@ def test_problems_may_be_given_and_rewards_may_be_graded():
     assert audit(lambda *_: None, problems=["a"], only=["word"]).clean
 
 
+def test_symbols_may_be_words():
+    """Right answers are found, and wrong answers name the symbols of the problem."""
+    case = case_of(PROPOSITIONAL, PROPOSITIONAL.read_problem("request & !grant_2"))
+    assert all(is_right("propositional", case.problem, text) for text in case.right)
+    assert ("wrong value", "request=0, grant_2=0") in case.answers
+    assert audit(partial(careful, "propositional"), problems=["request & grant"]).clean
+
+
 def test_an_audit_is_the_same_every_time_and_is_json():
     first, again = (audit(substring, "lookup", count=5, seed=3) for _ in range(2))
     assert first == again

@@ -107,6 +107,7 @@ def test_a_denied_or_hedged_answer_is_invalid(task):
         (STRICT, "propositional", "a", "", INCORRECT),
         # Right answers that were missed.
         (BOTH, "propositional", "a & !b", "**a=1, b=0**.", CORRECT),
+        (BOTH, "propositional", "a & !b", "```text\r\na=1, b=0\r\n```", CORRECT),
         (BOTH, "propositional", "a & !b", "(a, b) = (True, False)", CORRECT),
         (BOTH, "propositional", "a & !b", "| a | b |\n|---|---|\n| 1 | 0 |", CORRECT),
         (BOTH, "propositional", "a & !b", "a = True (0), b = False", INVALID),

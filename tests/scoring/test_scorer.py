@@ -47,7 +47,8 @@ def test_reasons_can_be_left_out():
             ["G a"] * 3, ["<answer>{1}</answer>", "<answer>{0}</answer>", "{a}"]
         )
     assert (wrong.verdict, wrong.reason) == (Verdict.INCORRECT, "")
-    assert (contradictory.verdict, contradictory.reason) == (Verdict.INVALID, "")
+    contradiction = "position 0 is contradictory: 0"
+    assert (contradictory.verdict, contradictory.reason) == (Verdict.INVALID, contradiction)
     assert missing.reason == "there is no <answer>...</answer>"
 
 

@@ -56,6 +56,10 @@ def test_chains_associate_to_the_left_and_print_without_brackets():
     assert formula_of([[]], name).prefix == "0"
 
 
+def test_a_byte_order_mark_is_no_clause():
+    assert read_cnf("\ufeffp cnf 1 1\n1 0\n".encode(), "some.cnf").clauses == [[1]]
+
+
 @given(CLAUSES)
 def test_formulas_there_and_back(clauses):
     assert clauses_of(formula_of(clauses, name), number) == clauses

@@ -136,6 +136,16 @@ def test_other_operators():
         load_control(LOGIC, "meanings").answers("^ c d", 1, shots)
 
 
+@pytest.mark.needs("rapidfuzz")
+def test_symbols_may_be_words_and_constants_are_no_symbols():
+    problem, shots = "& request grant_2", [("& a b", "a 1 b 1")]
+    assert load_control(LOGIC, "all-true").answers(problem, 1) == ["request 1 grant_2 1"]
+    assert load_control(LOGIC, "nearest").answers(problem, 1, shots) == ["request 1 grant_2 1"]
+    assert load_control(LOGIC, "all-true").answers("| 1 a", 1) == ["a 1"]
+    with pytest.raises(LogicgenError, match="knows ! & |, and the formula has 1"):
+        load_control(LOGIC, "meanings").answers("1", 1, shots)
+
+
 def test_meanings_knows_the_operators_of_the_training_problems():
     control = load_control(LOGIC, "meanings")
     control.fit([("^ a b", "a 1 b 0"), ("! a", "a 0")])
