@@ -14,7 +14,7 @@ import logicgen
 ROOT = Path(logicgen.__file__).parent
 
 # Modules of the root, known to all, which know nothing but each other.
-ROOT_MODULES = {"errors", "extras", "files", "recipes", "tokens"}
+ROOT_MODULES = {"callbacks", "errors", "extras", "files", "recipes", "tokens"}
 # Packages that stand beside the line, and what they may know besides the root.
 BESIDE = {"automata": set(), "productions": {"automata"}, "nn": set()}
 # Packages that only what stands at the end of the line imports, and the last that they may know.

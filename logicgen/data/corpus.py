@@ -20,10 +20,11 @@ from typing import Any
 
 import numpy as np
 
+from logicgen.callbacks import StageProgress, no_progress
 from logicgen.data.cards import corpus_card
 from logicgen.data.estimate import of_corpus
 from logicgen.data.folder import DataFolder, confined, head, write_json
-from logicgen.data.recipe import CorpusRecipe, Progress
+from logicgen.data.recipe import CorpusRecipe
 from logicgen.data.schemas import CorpusDescription, PartFiles
 from logicgen.errors import LogicgenError
 from logicgen.files import read_json, sha256, write_atomically, write_text
@@ -131,7 +132,7 @@ def make_corpus(
     name: str,
     seed: int = 0,
     workers: int = 1,
-    progress: Progress = lambda split, done, total: None,
+    progress: StageProgress = no_progress,
 ) -> dict[str, Any]:
     """Make the corpus in `folder`, or its missing parts; return its description.
 
@@ -174,7 +175,7 @@ def _remove_listings(folder: Path, description: dict[str, Any]) -> None:
             _listing(folder, split, number).unlink(missing_ok=True)
 
 
-def _make_parts(source: CorpusSource, folder: Path, progress: Progress) -> dict[str, Any]:
+def _make_parts(source: CorpusSource, folder: Path, progress: StageProgress) -> dict[str, Any]:
     """Make the missing parts of all splits; return the description of the splits."""
     # The smallest integer type that can hold every token id.
     kind = np.min_scalar_type(len(source.tokens) - 1)

@@ -33,6 +33,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from logicgen.callbacks import StageProgress, no_progress
 from logicgen.data import plan as planning
 from logicgen.data.cards import card
 from logicgen.data.croissant import croissant_text
@@ -43,7 +44,7 @@ from logicgen.data.maker import LostError, Maker, PartClaims, ShardFacts, WorkFi
 from logicgen.data.pilot import check_difficulty
 from logicgen.data.plan import CellPlan, DrawingRound, first_round, next_round, shard_size
 from logicgen.data.ranges import COLUMNS
-from logicgen.data.recipe import SPLITS, DataRecipe, Progress
+from logicgen.data.recipe import SPLITS, DataRecipe
 from logicgen.data.unique import Partition
 from logicgen.errors import LogicgenError
 from logicgen.extras import DECISIVE
@@ -62,7 +63,7 @@ def generate(
     name: str,
     seed: int = 0,
     workers: int = 1,
-    progress: Progress = lambda split, done, total: None,
+    progress: StageProgress = no_progress,
 ) -> dict[str, Any]:
     """Make the data set in `folder`, or finish it there; return its description.
 
@@ -106,7 +107,9 @@ def generate(
     return description
 
 
-def planned(recipe: DataRecipe, name: str, progress: Progress) -> list[tuple[str, list[CellPlan]]]:
+def planned(
+    recipe: DataRecipe, name: str, progress: StageProgress
+) -> list[tuple[str, list[CellPlan]]]:
     """Return the stages of a recipe: pairs of a split and the plans of its cells, in order.
 
     Raises LogicgenError if no cell of a split contains a problem.
@@ -136,7 +139,7 @@ class _Generation:
         recipe: DataRecipe,
         folder: Path,
         seed: int,
-        progress: Progress,
+        progress: StageProgress,
         stages: list[tuple[str, list[CellPlan]]],
     ) -> None:
         self.recipe, self.folder, self.seed, self.progress = recipe, folder, seed, progress

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from logicgen import recipes
+from logicgen.callbacks import StageProgress, no_progress
 from logicgen.data.corpus import Corpus, make_corpus
 from logicgen.data.dataset import Dataset
 from logicgen.data.folder import head
-from logicgen.data.recipe import CorpusRecipe, DataRecipe, Progress, Recipe
+from logicgen.data.recipe import CorpusRecipe, DataRecipe, Recipe
 from logicgen.data.remote import fill, local_copy
 from logicgen.data.store import is_url
 from logicgen.errors import LogicgenError
@@ -36,7 +37,7 @@ def make(
     name: str,
     seed: int = 0,
     workers: int = 1,
-    progress: Progress = lambda split, done, total: None,
+    progress: StageProgress = no_progress,
 ) -> dict[str, Any]:
     """Make the data of a recipe in a folder, or finish them there; return their description.
 

@@ -18,8 +18,9 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from random import Random
 
+from logicgen.callbacks import StageProgress, no_progress
 from logicgen.data.ranges import Grid
-from logicgen.data.recipe import SPLITS, DataRecipe, Progress
+from logicgen.data.recipe import SPLITS, DataRecipe
 from logicgen.tasks import Cell, Source
 from logicgen.tasks.problems import RENAMED, RESERVED, Slot, alphabet
 
@@ -62,7 +63,7 @@ class CellPlan:
 
 
 def stages(
-    recipe: DataRecipe, source: Source, progress: Progress = lambda split, done, total: None
+    recipe: DataRecipe, source: Source, progress: StageProgress = no_progress
 ) -> list[tuple[str, list[CellPlan]]]:
     """Return pairs of a split and the plans of its cells, in the order in which they are made.
 
@@ -117,7 +118,7 @@ def split_cells(
     recipe: DataRecipe,
     source: Source,
     split: str,
-    progress: Progress = lambda split, done, total: None,
+    progress: StageProgress = no_progress,
 ) -> list[CellPlan]:
     """Return the plans of the cells of a split."""
     part, plans, begun = recipe.part(split), list[CellPlan](), time.monotonic()

@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from logicgen.callbacks import Progress, StageProgress, no_progress
 from logicgen.data.dataset import Dataset
 from logicgen.errors import LogicgenError, nearest
 from logicgen.files import prepare_folder, write_atomically, write_text, write_texts
@@ -38,7 +39,7 @@ def prompt_rows(
     split: str,
     examples: int = 0,
     notation: Notation = "infix",
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = no_progress,
 ) -> Iterator[Row]:
     """Yield the examples of a split with their prompts.
 
@@ -180,7 +181,7 @@ def write_prompts(
     *,
     examples: int = 0,
     notation: Notation = "infix",
-    progress: Callable[[str, int, int], None] = lambda split, done, total: None,
+    progress: StageProgress = no_progress,
 ) -> dict[str, int]:
     """Write the splits of a data set as prompts; return the number of rows of each split.
 

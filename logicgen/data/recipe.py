@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -18,7 +18,6 @@ from logicgen.tasks.conditions import Conditions, read_band
 from logicgen.tasks.corpus_task import CORPUS_SPLITS, CorpusTask
 from logicgen.tasks.problems import Rules
 
-Progress = Callable[[str, int, int], None]
 """A function that shows progress: (name of a split, finished examples, planned examples)."""
 
 Holds = Literal["problems", "sequences", "ciphers"]

@@ -22,10 +22,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from logicgen.callbacks import StageProgress
 from logicgen.data.corpus import Corpus
 from logicgen.data.dataset import Dataset
 from logicgen.data.folder import DataFolder, alone, confined
-from logicgen.data.recipe import SPLITS, Progress
+from logicgen.data.recipe import SPLITS
 from logicgen.data.store import EXCLUSIVE, Store, is_url
 from logicgen.errors import LogicgenError
 from logicgen.files import (
@@ -66,7 +67,7 @@ class Upload:
                 self._sent[name] = digest
 
     def fill(
-        self, begin: dict[str, Any], made: Callable[..., dict[str, Any]], progress: Progress
+        self, begin: dict[str, Any], made: Callable[..., dict[str, Any]], progress: StageProgress
     ) -> dict[str, Any]:
         """Make and upload the data, unless the store has them; return their description."""
         content = self.store.read(self.kind.file)
@@ -144,7 +145,7 @@ class Upload:
             if not self._sent and self.held():
                 self.store.remove(MARKER)
 
-    def follow(self, progress: Progress) -> Progress:
+    def follow(self, progress: StageProgress) -> StageProgress:
         """Return a progress function that also uploads new shards."""
 
         def called(split: str, done: int, total: int) -> None:
@@ -156,7 +157,7 @@ class Upload:
 
         return called
 
-    def finish(self, description: dict[str, Any], progress: Progress) -> None:
+    def finish(self, description: dict[str, Any], progress: StageProgress) -> None:
         """Upload all missing files, the description last, and remove the marker."""
         there, last = self.store.sizes(), self.kind.file
         digests = {name: file["sha256"] for name, file in self.kind.files(description)}
@@ -203,7 +204,7 @@ def fill(
     kind: type[DataFolder[Any]],
     begin: dict[str, Any],
     made: Callable[..., dict[str, Any]],
-    progress: Progress,
+    progress: StageProgress,
 ) -> dict[str, Any]:
     """Make data with `made`, and upload them to a folder of a store; return their description.
 
@@ -237,7 +238,7 @@ def fill(
     return description
 
 
-def local_copy(folder: str | os.PathLike[str], progress: Progress | None = None) -> Path:
+def local_copy(folder: str | os.PathLike[str], progress: StageProgress | None = None) -> Path:
     """Return the local folder of data: the folder itself, or a copy of the data at a URL.
 
     The data are copied once, and again if they change. Raises LogicgenError if the URL has no
@@ -274,7 +275,7 @@ def _copy(
     copy: Path,
     kind: type[DataFolder[Any]],
     description: dict[str, Any],
-    progress: Progress | None,
+    progress: StageProgress | None,
 ) -> None:
     """Copy the files that a description lists, and further files such as cards, to `copy`."""
     sizes = store.sizes()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from hashlib import sha256
@@ -20,6 +20,7 @@ from typing import Any
 from pydantic import Field
 
 from logicgen import recipes
+from logicgen.callbacks import StageProgress, no_progress
 from logicgen.data.dataset import Dataset
 from logicgen.data.opening import make, read_data_recipe
 from logicgen.data.recipe import DataRecipe
@@ -38,7 +39,6 @@ DIFFICULTY = ("positions", "depth", "satisfying")
 
 FORMS = 3  # the problem and its two rewrites
 
-Progress = Callable[[str, int, int], None]
 Row = dict[str, Any]
 
 
@@ -177,7 +177,7 @@ def open_suite(
     folder: Path | None = None,
     *,
     workers: int = 1,
-    progress: Progress = lambda *_: None,
+    progress: StageProgress = no_progress,
 ) -> Suite:
     """Make the problems of a suite, or read them if an earlier call has made them.
 
@@ -216,7 +216,7 @@ def ratings_of(listed: Mapping[str, Any]) -> dict[str, list[float]]:
     }
 
 
-def _lines(part: SuitePart, folder: Path, workers: int, progress: Progress) -> Iterator[str]:
+def _lines(part: SuitePart, folder: Path, workers: int, progress: StageProgress) -> Iterator[str]:
     """Make the data set of a part; yield a line of JSON for each problem."""
     recipe = part.recipe()
     if part.split not in recipe.splits:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from logicgen.callbacks import Progress
 from logicgen.data.dataset import Dataset
 from logicgen.data.opening import as_dataset
 from logicgen.errors import at
@@ -20,7 +21,6 @@ from logicgen.measures.covariance import predict_renamed, write_covariance
 from logicgen.measures.evaluation import PREDICTIONS, write_evaluation_page, write_predictions
 from logicgen.measures.measure import (
     Comparison,
-    CountProgress,
     Findings,
     Json,
     Measure,
@@ -136,7 +136,7 @@ class Accuracy(Measure):
         return pictures
 
     def compare(
-        self, folders: list[Path], out: Path, *, workers: int, progress: CountProgress
+        self, folders: list[Path], out: Path, *, workers: int, progress: Progress
     ) -> Comparison:
         """Write heat maps, differences, and a page of the examples."""
         rows = compare(folders, out, workers=workers, progress=progress)
@@ -146,7 +146,7 @@ class Accuracy(Measure):
         return Comparison([markdown(rows), "", *paired], [figures, page])
 
     def write_page(
-        self, folder: Path, path: Path | None, *, workers: int, progress: CountProgress
+        self, folder: Path, path: Path | None, *, workers: int, progress: Progress
     ) -> Path:
         """Write a page with heat maps and all answers."""
         return write_evaluation_page(folder, path, workers=workers, progress=progress)

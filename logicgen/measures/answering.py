@@ -299,4 +299,6 @@ def solved(task: Task, outcome: Outcome) -> Row:
         answer = task.show(task.decode_answer(answer))
     likeliest = shorten(answer, 120, placeholder=" ...")
     reason = f"none of {draws} answers was right; the likeliest was {likeliest!r}"
+    if draws == 1:
+        reason = f"the only answer was not right: {likeliest!r}"
     return {"status": str(Status.UNKNOWN), "witness": None, "draws": draws, "reason": reason}

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from logicgen.callbacks import Progress, no_progress
 from logicgen.data.dataset import Dataset
 from logicgen.measures.control_answers import prepared
 from logicgen.measures.statistics import mcnemar
@@ -49,7 +50,7 @@ def add_controls(
     names: Sequence[str],
     draws: int | None,
     judge: Judge,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = no_progress,
 ) -> None:
     """Add the columns PLAIN and, with `draws`, VERIFIED to rows of predictions.
 

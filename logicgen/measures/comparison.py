@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from matplotlib.figure import Figure
 
+from logicgen.callbacks import Progress, no_progress
 from logicgen.errors import LogicgenError
 from logicgen.files import prepare_folder
 from logicgen.measures.answers_figures import draw_differences, draw_heatmaps, draw_symbols
@@ -37,7 +38,6 @@ from logicgen.report.rows import (
     REPORT,
     ROW,
     SYMBOLS,
-    Progress,
     cell_map,
     chosen,
     column,
@@ -63,7 +63,7 @@ DRAWN = 4
 
 
 def write_comparison_page(
-    runs: Sequence[Run], folder: Path, *, workers: int = 1, progress: Progress = lambda *_: None
+    runs: Sequence[Run], folder: Path, *, workers: int = 1, progress: Progress = no_progress
 ) -> Path:
     """Write the page of evaluations of the same examples; return its path in the folder.
 
@@ -247,7 +247,7 @@ COLUMNS = {
 
 
 def compare(
-    folders: list[Path], out: Path, *, workers: int = 1, progress: Progress = lambda *_: None
+    folders: list[Path], out: Path, *, workers: int = 1, progress: Progress = no_progress
 ) -> list[dict[str, Any]]:
     """Write table, figures and page of a comparison; return the table's rows.
 

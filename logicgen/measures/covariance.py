@@ -35,13 +35,13 @@ import pyarrow.parquet as pq
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from logicgen.callbacks import StageProgress, no_progress
 from logicgen.data.dataset import Dataset
 from logicgen.errors import FormatError, LogicgenError
 from logicgen.files import write_atomically
 from logicgen.measures.predictions import (
     About,
     Predictor,
-    Progress,
     alphabets,
     chosen_rows,
     described,
@@ -121,7 +121,7 @@ def predict_renamed(
     grammar: bool = True,
     decoding: Decoding | None = None,
     ensemble: int = 1,
-    progress: Progress = lambda what, done, total: None,
+    progress: StageProgress = no_progress,
 ) -> pa.Table:
     """Answer all renamings of problems; return a table of the answers.
 

@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
+from logicgen.callbacks import Progress
 from logicgen.data.opening import as_corpus
 from logicgen.errors import LogicgenError
 from logicgen.files import prepare_folder, write_text
 from logicgen.measures.comparison import check_folders, labels_of
 from logicgen.measures.measure import (
     Comparison,
-    CountProgress,
     Findings,
     Json,
     Measure,
@@ -105,7 +105,7 @@ class Perplexity(Measure):
         return pictures
 
     def compare(
-        self, folders: list[Path], out: Path, *, workers: int, progress: CountProgress
+        self, folders: list[Path], out: Path, *, workers: int, progress: Progress
     ) -> Comparison:
         """Draw the curves of several evaluations in one figure."""
         found = compare_curves(folders, out)
@@ -113,7 +113,7 @@ class Perplexity(Measure):
         return Comparison(lines, [f"figure: {out / FIGURE}.png"])
 
     def write_page(
-        self, folder: Path, path: Path | None, *, workers: int, progress: CountProgress
+        self, folder: Path, path: Path | None, *, workers: int, progress: Progress
     ) -> Path:
         """Write the page of a curve, with the first sequences colored by bits per token."""
         return write_perplexity_page(read_readings(folder), path or folder / REPORT)

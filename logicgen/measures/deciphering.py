@@ -9,7 +9,6 @@ Shapes: B rows, T tokens of a row, V tokens in the vocabulary.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from string import whitespace
@@ -17,6 +16,7 @@ from string import whitespace
 import numpy as np
 import torch
 
+from logicgen.callbacks import Progress, no_progress
 from logicgen.data.corpus import Ciphers, Corpus
 from logicgen.errors import LogicgenError, at, reading, shortened
 from logicgen.files import prepare_folder
@@ -75,7 +75,7 @@ def decipher(
     context: int | None = None,
     temperature: float = 1.0,
     device: str = "auto",
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = no_progress,
 ) -> DecipheredText:
     """Return the guesses of the probe of least loss at each symbol of a text file.
 

@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from logicgen.callbacks import Progress, no_progress
 from logicgen.data.shards import check_numbers, fault, read_table
 from logicgen.errors import LogicgenError
 from logicgen.files import write_atomically
@@ -48,7 +49,6 @@ from logicgen.report.rows import (
     ROW,
     SYMBOLS,
     ExplainedAnswer,
-    Progress,
     cell_map,
     chosen,
     column,
@@ -206,7 +206,7 @@ def write_evaluation_page(
     path: Path | None = None,
     *,
     workers: int = 1,
-    progress: Progress = lambda *_: None,
+    progress: Progress = no_progress,
 ) -> Path:
     """Write the HTML page of the evaluation in a folder; return its path.
 
@@ -229,7 +229,7 @@ def evaluation_document(
     *,
     most: int = MOST,
     workers: int = 1,
-    progress: Progress = lambda *_: None,
+    progress: Progress = no_progress,
 ) -> Document:
     """Return the page of a table of predictions.
 

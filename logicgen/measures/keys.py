@@ -31,7 +31,7 @@ Ids below the number `staying` are those of `<end>` and, in texts, `<other>`. No
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -43,6 +43,7 @@ from torch import Tensor
 
 from logicgen.automata import Automaton, read_automaton
 from logicgen.automata.lexinvariant import MOST_SYMBOLS, symbol_posterior
+from logicgen.callbacks import Progress, StageProgress, no_progress
 from logicgen.data.corpus import Ciphers, Corpus
 from logicgen.errors import LogicgenError, shown
 from logicgen.files import prepare_folder
@@ -60,7 +61,7 @@ def control_guesses(
     corpus: Corpus,
     ciphers: Ciphers,
     tokens: np.ndarray,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = no_progress,
 ) -> dict[str, np.ndarray]:
     """Return the plain symbols that each control guesses, by the name of the control.
 
@@ -278,7 +279,7 @@ def find_keys(
     matrices: Sequence[int] | None = None,
     limit: int = 1000,
     device: str = "auto",
-    progress: Callable[[str, int, int], None] = lambda what, done, total: None,
+    progress: StageProgress = no_progress,
 ) -> Keys:
     """Return the keys that probes of the model in the folder `run` find.
 
@@ -364,7 +365,7 @@ def measure_keys(
     context: int,
     window: int,
     matrices: Sequence[int] = (),
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = no_progress,
 ) -> dict[int, LayerKeys]:
     """Return the keys that the probe of each layer finds in some rows, by layer.
 

@@ -10,13 +10,14 @@ alternative of each axis. For each combination, a model is trained for each trai
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
+from logicgen.callbacks import Progress
 from logicgen.errors import LogicgenError
 from logicgen.measures.statistics import deviation
 from logicgen.report.tables import percent_interval
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 """A JSON object."""
 
-CountProgress = Callable[[int, int], None]
 """A function that reports progress. Arguments: number of finished items, number of all items."""
 
 Picture = tuple[str, str, "Figure"]
@@ -208,7 +208,7 @@ class Measure:
     # Methods for folders
 
     def compare(
-        self, folders: list[Path], out: Path, *, workers: int, progress: CountProgress
+        self, folders: list[Path], out: Path, *, workers: int, progress: Progress
     ) -> Comparison:
         """Compare the measurements in folders, and write the comparison into the folder `out`.
 
@@ -217,7 +217,7 @@ class Measure:
         raise LogicgenError(f"{folders[0]}: {self.noun} cannot be compared")
 
     def write_page(
-        self, folder: Path, path: Path | None, *, workers: int, progress: CountProgress
+        self, folder: Path, path: Path | None, *, workers: int, progress: Progress
     ) -> Path:
         """Write the HTML page of the measurement in a folder; return the path of the page.
 

@@ -35,6 +35,7 @@ from logicgen.automata import (
     read_automaton,
 )
 from logicgen.automata.lexinvariant import MOST_SYMBOLS
+from logicgen.callbacks import Progress, no_progress
 from logicgen.data.corpus import Corpus
 from logicgen.errors import LogicgenError
 from logicgen.measures.statistics import ratio_interval
@@ -267,7 +268,7 @@ def measure_perplexity(
     context: int | None = None,
     embedding_seeds: int = 1,
     beyond: int = 100,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = no_progress,
 ) -> Curve:
     """Measure the perplexity of up to `limit` sequences of a split, as a mean over embedding seeds.
 
@@ -303,7 +304,7 @@ def _values(
     seeds: int,
     exact: dict[str, Callable[[np.ndarray], np.ndarray]],
     counter: TextNGram | None,
-    progress: Callable[[int, int], None],
+    progress: Progress,
 ) -> Means:
     """Return the value of each measure at each token after the first: a mean over embedding seeds.
 

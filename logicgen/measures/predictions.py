@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import product
@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from pydantic import TypeAdapter
 
+from logicgen.callbacks import Progress, StageProgress, no_progress
 from logicgen.data.dataset import Dataset, encode
 from logicgen.errors import LogicgenError, at
 from logicgen.measures.best_control import add_controls
@@ -61,9 +62,6 @@ SCHEMA = pa.schema(
         pa.field("satisfying", pa.float64()),
     ]
 )
-
-Progress = Callable[[str, int, int], None]
-CountProgress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -160,7 +158,7 @@ def predict_and_verify(
     ensemble: int = 1,
     verified: VerifiedSearch | None = None,
     controls: Sequence[str] = (),
-    progress: Progress = lambda what, done, total: None,
+    progress: StageProgress = no_progress,
 ) -> pa.Table:
     """Return a table of predictions and verdicts, a row per example and embedding seed.
 
@@ -217,7 +215,7 @@ def _add_verdicts(
     predictor: Predictor,
     verifier: Verifier,
     verified: VerifiedSearch | None,
-    progress: Progress,
+    progress: StageProgress,
 ) -> None:
     """Add the verdicts on the predictions of rows, and perhaps verified answers."""
     predictions = [row["prediction"] for row in rows]
@@ -233,7 +231,7 @@ def _draw_again(
     predictor: Predictor,
     verifier: Verifier,
     verified: VerifiedSearch,
-    progress: CountProgress,
+    progress: Progress,
 ) -> None:
     """Apply verified decoding to rows with predictions and verdicts; add columns to the rows."""
     predictions = [row["prediction"] for row in rows]
@@ -352,7 +350,7 @@ class Predictor:
         self.alphabets = alphabets(model, data, self.encoded.symbols)
 
     def answers(
-        self, places: np.ndarray, decoding: Decoding, progress: CountProgress = lambda *_: None
+        self, places: np.ndarray, decoding: Decoding, progress: Progress = no_progress
     ) -> list[str]:
         """Return an answer in prefix notation for each place.
 
@@ -367,7 +365,7 @@ class Predictor:
         places: np.ndarray,
         predictions: Sequence[str],
         verified: VerifiedSearch,
-        progress: CountProgress = lambda *_: None,
+        progress: Progress = no_progress,
     ) -> list[list[str]]:
         """Draw answers to each problem that differ from each other and from the prediction."""
         drawn = verified.sampling
@@ -383,7 +381,7 @@ class Predictor:
         ]
 
     def _ask(
-        self, places: np.ndarray, decoding: Decoding, progress: CountProgress
+        self, places: np.ndarray, decoding: Decoding, progress: Progress
     ) -> list[list[Answer]]:
         """Return the model's answers for each place, a pair of an embedding seed and a problem.
 
@@ -448,7 +446,7 @@ class Verifier:
     def __exit__(self, *_: object) -> None:
         self._pool.close()
 
-    def verdicts(self, items: list[Item], progress: CountProgress = lambda *_: None) -> list[str]:
+    def verdicts(self, items: list[Item], progress: Progress = no_progress) -> list[str]:
         """Return the verdict on each answer: `unknown` if the solver reached a limit."""
         new = [item for item in dict.fromkeys(items) if item not in self._known]
         progress(0, len(new))

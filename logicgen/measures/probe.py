@@ -21,7 +21,7 @@ The files in the output folder:
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from logicgen.callbacks import Progress, no_progress
 from logicgen.data.corpus import Ciphers, Corpus
 from logicgen.errors import LogicgenError
 from logicgen.model.checkpoint import load_json, load_tree, save_json, save_tree
@@ -117,7 +118,7 @@ class ProbeLearner(Learner):
         ciphers: Ciphers,
         settings: ProbeSettings,
         context: int,
-        progress: Callable[[int, int], None],
+        progress: Progress,
     ) -> None:
         self.model, self.ciphers, self.settings, self.context = model, ciphers, settings, context
         self.progress = progress
@@ -187,7 +188,7 @@ def train_probes(
     ciphers: Ciphers,
     settings: ProbeSettings,
     context: int,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = no_progress,
 ) -> tuple[Probes, dict[int, float]]:
     """Train probes; return the probes and the mean loss of each, by layer.
 
@@ -211,7 +212,7 @@ def probes_of(
     folder: Path,
     settings: ProbeSettings,
     context: int,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = no_progress,
 ) -> tuple[Probes, dict[str, Any]]:
     """Return the probes in `folder` and their card. Train them first if the folder has none.
 

@@ -17,13 +17,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from logicgen.callbacks import Progress, no_progress
 from logicgen.data.dataset import Dataset
 from logicgen.errors import FormatError, LogicgenError, shown
 from logicgen.measures.best_control import add_controls
 from logicgen.measures.predictions import (
     SCHEMA,
     About,
-    CountProgress,
     Verifier,
     compared,
     described,
@@ -187,7 +187,7 @@ def judgements(
     mode: Mode = "strict",
     workers: int = 1,
     timeout: float = 10.0,
-    progress: CountProgress = lambda done, total: None,
+    progress: Progress = no_progress,
 ) -> Iterator[Judgement]:
     """Yield the judgement of `Scorer` on each reply, in order."""
     progress(0, len(replies))

@@ -17,6 +17,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
+from logicgen.callbacks import StageProgress, no_progress
 from logicgen.data.suite import FORMS, Suite, ratings_of
 from logicgen.errors import LogicgenError, nearest, shown
 from logicgen.files import json_object, read_bytes, write_atomically
@@ -28,8 +29,6 @@ from logicgen.scoring import Judgement
 from logicgen.solvers import Verdict
 from logicgen.tasks import Task
 from logicgen.tasks.judge import Item
-
-Progress = Callable[[str, int, int], None]
 
 SystemOpener = Callable[[Task, int], Respondent | None]
 """A function that opens a system, given a task and the most answers to a problem.
@@ -154,7 +153,7 @@ def run_suite(
     draws: int,
     *,
     parts: Sequence[str] = (),
-    progress: Progress = lambda *_: None,
+    progress: StageProgress = no_progress,
     log: OutcomeLog | None = None,
 ) -> SuiteResult:
     """Return the answers of a system to the parts of a suite whose task it answers.
@@ -366,7 +365,7 @@ def judge_suite_replies(
     system: str,
     completions: Mapping[str, list[list[str | None]]],
     scored: Callable[[Task, list[str], list[Any]], list[Judgement]],
-    progress: Progress = lambda *_: None,
+    progress: StageProgress = no_progress,
 ) -> SuiteResult:
     """Return the result of a file of replies (see `read_suite_replies`).
 

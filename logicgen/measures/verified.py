@@ -40,7 +40,7 @@ class Outcome(NamedTuple):
     """The result of verified decoding for one problem.
 
     It contains the first accepted answer, its verdict, and the number of answers tried. If no
-    answer was accepted, it contains the model's prediction, its verdict, and the limit of draws.
+    answer was accepted, it contains the model's prediction and its verdict.
     """
 
     prediction: str
@@ -67,12 +67,14 @@ def draw_until_accepted(
     An answer is accepted if its verdict is `exact` or `correct`.
     """
     outcomes = [
-        Outcome(prediction, verdict, 1 if Verdict(verdict).is_right else draws)
+        Outcome(prediction, verdict, 1)
         for prediction, verdict in zip(predictions, verdicts, strict=True)
     ]
     rejected = [row for row, verdict in enumerate(verdicts) if not Verdict(verdict).is_right]
     drawn = others(np.array(rejected)) if rejected and draws > 1 else []
     left = {row: answers[: draws - 1] for row, answers in zip(rejected, drawn, strict=False)}
+    for row, answers in left.items():
+        outcomes[row] = outcomes[row]._replace(draws=1 + len(answers))
     for number in range(draws - 1):
         left = {row: answers for row, answers in left.items() if number < len(answers)}
         if not left:

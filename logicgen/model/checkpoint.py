@@ -94,6 +94,13 @@ def steps_done(path: Path) -> int:
     return steps
 
 
+def has_model(out: Path, steps: int) -> bool:
+    """Return whether a run folder holds the checkpoint and the model of this number of steps."""
+    if not ((out / LAST).is_file() and (out / CARD).is_file()):
+        return False
+    return steps_done(out / LAST) == steps == load_json(out / CARD).get("steps")
+
+
 def _pack(tree: Any, place: str, tensors: dict[str, Tensor]) -> Any:
     """Return the state as JSON. A type that JSON lacks becomes a dict with one key like $tuple.
 

@@ -25,9 +25,10 @@ from logicgen.model.prompted import PromptedModel
 from logicgen.model.recipe import ModelRecipe
 from logicgen.model.sequences import SequenceData, TokenBatch, TrainingRegion, sequence_data
 from logicgen.model.start import check_same_keys, load_start
+from logicgen.nn.embedding import reseeded
 from logicgen.nn.generation import Reader
 from logicgen.nn.language_model import CausalLM, CausalTransformer, Elman, NeuralNGram
-from logicgen.nn.token_rows import TokenRows, reseeded
+from logicgen.nn.token_rows import TokenRows
 from logicgen.tasks import Task
 from logicgen.tasks.string_task import DeterminedTask
 from logicgen.tokens import Tokens, symbol_index

@@ -40,7 +40,7 @@ class SymbolInvariantModel(EncoderDecoder):
     def new(cls, recipe: ModelRecipe, data: ProblemData) -> Self:
         """Return a model with new weights.
 
-        Raises LogicgenError if an answer has more new symbols than there are reserved streams.
+        Raises LogicgenError if an answer has a new symbol without a reserved stream.
         """
         model = super().new(recipe, data)
         fixed, reserved = len(data.vocabulary), model.network.reserved
@@ -48,12 +48,15 @@ class SymbolInvariantModel(EncoderDecoder):
             for row in range(len(split) if split is not None else 0):
                 assert split is not None
                 answer, problem = split.answers[row], split.problems[row]
-                new = set(answer[answer >= fixed].tolist()) - set(problem.tolist())
-                if len(new) > reserved:
+                known = set(problem.tolist())
+                new = set(answer[answer >= fixed].tolist()) - known
+                # Streams are reserved for the first symbols that the problem lacks.
+                needed = sum(id not in known for id in range(fixed, max(new, default=0) + 1))
+                if needed > reserved:
                     raise LogicgenError(
-                        f"the answer to {data.vocabulary.decode(problem.tolist())!r} has {len(new)}"
-                        f" symbols that the problem lacks, but network.reserved is {reserved}:"
-                        " raise it"
+                        f"the answer to {data.vocabulary.decode(problem.tolist())!r} has symbols"
+                        f" that the problem lacks, and network.reserved is {reserved}: set it to at"
+                        f" least {needed}"
                     )
         return model
 

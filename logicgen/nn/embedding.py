@@ -207,6 +207,15 @@ class Embedding(nn.Module, ABC):
         return rows[0] if sequences is None else rows
 
 
+def reseeded(generator: torch.Generator | None) -> torch.Generator:
+    """Return a generator whose seed is a number that `generator` draws.
+
+    Weights are drawn with a small seed. A generator with the same seed would repeat them as random
+    rows.
+    """
+    return torch.Generator().manual_seed(int(torch.randint(2**32, (), generator=generator)))
+
+
 class Learned(Embedding):
     """The baseline: trained rows for `max_symbols` symbols, untrained rows for further symbols."""
 
@@ -228,7 +237,7 @@ class Learned(Embedding):
         rows = self.symbols[:symbols].expand(draws, -1, -1)
         if symbols > self.max_symbols:
             size = draws, symbols - self.max_symbols, rows.shape[-1]
-            further = torch.randn(size, generator=generator) * size[-1] ** -0.5
+            further = torch.randn(size, generator=reseeded(generator)) * size[-1] ** -0.5
             rows = torch.cat([rows, further.to(rows, non_blocking=True)], dim=1)
         return rows
 

@@ -51,7 +51,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from logicgen.errors import LogicgenError
-from logicgen.nn.embedding import Embedding, Interchangeable, Learned
+from logicgen.nn.embedding import Embedding, Interchangeable, Learned, reseeded
 from logicgen.tokens import NOTHING
 
 _SCORES_AT_A_TIME = 2**24  # logits to compute at a time; 64 MiB of float32
@@ -356,24 +356,16 @@ class SequenceRows(Embedding):
         return rows[0] if sequences is None else rows
 
 
-def reseeded(generator: torch.Generator | None) -> torch.Generator:
-    """Return a generator whose seed is a number that `generator` draws.
-
-    Weights are drawn with a small seed. A generator with the same seed would repeat them as random
-    rows.
-    """
-    return torch.Generator().manual_seed(int(torch.randint(2**32, (), generator=generator)))
-
-
 def _generator(seed: int) -> torch.Generator:
     """Return a random generator seeded with all bits of `seed`.
 
-    `manual_seed` alone uses only the lowest 32 bits.
+    `manual_seed` alone uses only the lowest 32 bits. Small seeds are changed, too: weights are
+    drawn with a small seed, and random rows must not repeat the weights.
     """
     high, low = divmod(seed, 1 << 32)
-    if high:
-        low ^= int(np.random.SeedSequence(high).generate_state(1)[0])
-    return torch.Generator().manual_seed(low)
+    return torch.Generator().manual_seed(
+        low ^ int(np.random.SeedSequence(high).generate_state(1)[0])
+    )
 
 
 def _shuffled(chosen: Tensor, generator: torch.Generator | None) -> Tensor:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from logicgen.callbacks import Progress, no_progress
 from logicgen.data.dataset import Dataset
 from logicgen.data.generate import CELLS
 from logicgen.data.ranges import COLUMNS
@@ -34,7 +35,6 @@ from logicgen.report.rows import (
     ROW,
     SYMBOLS,
     ExplainedAnswer,
-    Progress,
     cell_map,
     chosen,
     column,
@@ -57,7 +57,7 @@ The number of symbols is None in a row that counts problems with any number of s
 
 
 def write_dataset_page(
-    dataset: Dataset, path: Path, *, workers: int = 1, progress: Progress = lambda *_: None
+    dataset: Dataset, path: Path, *, workers: int = 1, progress: Progress = no_progress
 ) -> Path:
     """Write the page of a data set; return its path."""
     write_document(dataset_document(dataset, workers=workers, progress=progress), path)
@@ -69,7 +69,7 @@ def dataset_document(
     *,
     most: int = MOST,
     workers: int = 1,
-    progress: Progress = lambda *_: None,
+    progress: Progress = no_progress,
 ) -> Document:
     """Return the content of the page of a data set.
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from logicgen import recipes
+from logicgen.callbacks import Progress
 from logicgen.data.opening import read_data_recipe
 from logicgen.data.plan import Unit
 from logicgen.data.recipe import DataRecipe
 from logicgen.report.document import Document, FactTable, write_document
 from logicgen.report.rows import (
-    Progress,
     column,
     explanations,
     page_data,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
+from logicgen.callbacks import Progress, no_progress
 from logicgen.errors import FormatError
 from logicgen.processes.engines import open_pool
 from logicgen.processes.pool import Failure
@@ -31,14 +32,12 @@ The values are `reason`, `truth`, `letters` and `loop`, which `tasks.task.Explan
 and a picture as text. The explanation is None if the problem cannot be read.
 """
 
-Progress = Callable[[int, int], None]
-
 
 def explanations(
     task: Task,
     answers: Iterable[tuple[str, str, str]],
     workers: int = 1,
-    progress: Progress = lambda *_: None,
+    progress: Progress = no_progress,
 ) -> list[ExplainedAnswer]:
     """Return each answer as readable text with its explanation, from worker processes.
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from logicgen import recipes
+from logicgen.callbacks import StageProgress
 from logicgen.data.dataset import Dataset
 from logicgen.data.opening import as_dataset, load_dataset, make
 from logicgen.data.recipe import CorpusRecipe, DataRecipe
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from logicgen.model.model import AnyData
 
 
-Progress = Callable[[str, int, int], None]
 """A function that is called with the name of the work, the finished amount and the total amount."""
 
 RUNS = "runs"
@@ -137,7 +137,7 @@ def run_folder(training: Training, folder: Path) -> Path:
 
 
 def make_data(
-    trainings: list[Training], folder: Path, *, workers: int, progress: Progress
+    trainings: list[Training], folder: Path, *, workers: int, progress: StageProgress
 ) -> dict[str, str]:
     """Make each data set of some trials once.
 

@@ -114,7 +114,7 @@ class Round:
         accepted = [[a.answer for a in each.accepted] for each in self.asked]
         right = list(chain.from_iterable(accepted))
         solved = list(filter(None, accepted))
-        common = Counter(map(alpha_class_of, chain.from_iterable(map(set, solved))))
+        common = Counter(chain.from_iterable({*map(alpha_class_of, each)} for each in solved))
         grown = (
             dict(zip(("symbols", "tokens"), map(float, self.frontier.sizes), strict=True))
             if self.frontier

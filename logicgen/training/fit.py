@@ -130,7 +130,7 @@ def _fit(
         identity = _identity(model, data, job.start, held_out)
         wanted = 1 if learner is None else learner.schedule.steps
         done = open_run(out, identity, wanted, resume=resume)
-        if done >= wanted and (out / checkpoint.CARD).is_file():
+        if checkpoint.has_model(out, wanted):
             place.told(-1, device)
             return
         if learner is None:

@@ -61,7 +61,7 @@ def open_run(out: Path, identity: dict[str, Any], steps: int, *, resume: bool) -
         done = checkpoint.steps_done(out / checkpoint.LAST)
     if done > steps:
         raise LogicgenError(f"{out}: has {done:,} steps already: give --steps {done} or more")
-    if done == steps and (out / checkpoint.CARD).is_file():
+    if checkpoint.has_model(out, steps):
         return done
     if done:
         precision = checkpoint.precision_of(before)
@@ -157,9 +157,11 @@ def _logged(out: Path) -> Any:
 def _compared(value: Any) -> Any:
     """Return a value of `run.json` without the parts that may change when a run is resumed.
 
-    These are the description and the steps of a recipe. Other values are returned unchanged.
+    These are the description of a recipe, its steps and its precision. Other values are returned
+    unchanged.
     """
     if not isinstance(value, dict) or not isinstance(value.get("training"), dict):
         return value
-    training = {key: part for key, part in value["training"].items() if key != "steps"}
+    changing = "steps", "precision"
+    training = {key: part for key, part in value["training"].items() if key not in changing}
     return {**value, "description": "", "training": training}

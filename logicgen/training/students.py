@@ -9,7 +9,7 @@ the weights of weak starts from the tensors during training. It uses the same sc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,12 +17,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from logicgen.callbacks import Progress, no_progress
 from logicgen.model.inductive import ambiguity
 from logicgen.nn.inductive_transformer import Embedding, InductiveTransformer, LogWeights
 from logicgen.productions import Grammar
 from logicgen.training.optimizer import Schedule
 
-Progress = Callable[[int, int], None]
 """A function that is called with the number of steps done and the number of all steps."""
 
 
@@ -86,7 +86,7 @@ def teach(
     width: int,
     lesson: Lesson,
     seed: int = 0,
-    progress: Progress = lambda done, total: None,
+    progress: Progress = no_progress,
 ) -> tuple[LogWeights, np.ndarray]:
     """Train an inductive Transformer (student) on each set of sentences.
 

@@ -180,7 +180,7 @@ def test_a_limit_that_was_reached_is_no_acceptance():
         Outcome("x", "unknown", 3),
         Outcome("y", "exact", 1),
         Outcome("z", "invalid", 3),
-        Outcome("few", "incorrect", 3),  # there were no other answers
+        Outcome("few", "incorrect", 2),  # there were no other answers
     ]
     assert judged == [[0, 2, 3], [0, 2]]
     assert draw_until_accepted(*plain, 9, others, judge)[::2] == [

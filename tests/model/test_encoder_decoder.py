@@ -260,10 +260,21 @@ def test_renaming_symbols_and_their_rows_renames_the_answers(
     assert four(renamed(PROBLEMS)) == renamed(before)
 
 
-def test_random_rows_do_not_repeat_the_initial_weights() -> None:
+RANDOM_KEYS = "random_part", "random_width", "normalize_parts", "normalize_rows"
+
+
+def test_untrained_rows_do_not_repeat_the_initial_weights() -> None:
     """Weights and rows are drawn with small seeds, which may be equal."""
-    keys = "random_part", "random_width", "normalize_parts", "normalize_rows"
-    rows = {**dict.fromkeys(keys), "method": "lexinvariant", "random_tokens": "symbols"}
+    rows = {**dict.fromkeys(RANDOM_KEYS), "method": "learned", "max_symbols": 5}
+    rows["normalize_rows"] = False
+    network, loss = {"normalize_features": False}, {"method": "cross-entropy"}
+    model = new_model(embedding=rows, network=network, loss=loss)  # weights of seed 0
+    cosines = torch.corrcoef(model.inference_matrix(12, embedding_seed=0))
+    assert (cosines - torch.eye(len(cosines))).abs().max() < 0.8
+
+
+def test_random_rows_do_not_repeat_the_initial_weights() -> None:
+    rows = {**dict.fromkeys(RANDOM_KEYS), "method": "lexinvariant", "random_tokens": "symbols"}
     network, loss = {"normalize_features": False}, {"method": "cross-entropy"}
     model = new_model(embedding=rows, network=network, loss=loss)  # weights of seed 0
     cosines = torch.corrcoef(model.inference_matrix(7, embedding_seed=0))

@@ -142,7 +142,7 @@ def test_symbols_may_be_words_and_constants_are_no_symbols():
     assert load_control(LOGIC, "all-true").answers(problem, 1) == ["request 1 grant_2 1"]
     assert load_control(LOGIC, "nearest").answers(problem, 1, shots) == ["request 1 grant_2 1"]
     assert load_control(LOGIC, "all-true").answers("| 1 a", 1) == ["a 1"]
-    with pytest.raises(LogicgenError, match="knows ! & |, and the formula has 1"):
+    with pytest.raises(LogicgenError, match=r"knows ! & \|, and the formula has 1"):
         load_control(LOGIC, "meanings").answers("1", 1, shots)
 
 

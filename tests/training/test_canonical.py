@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from itertools import permutations
 from pathlib import Path
 
@@ -199,3 +200,15 @@ def test_an_answer_needs_its_streams(tmp_path: Path) -> None:
         fit(recipe, made(split, None), tmp_path / "run", device="cpu", quiet=True)
     recipe = recipe_with(embedding=STREAMS, network={"reserved": 5}, training={"steps": 1})
     fit(recipe, made(split, None), tmp_path / "run", device="cpu", quiet=True)
+
+
+def test_streams_are_reserved_for_the_first_symbols_that_a_problem_lacks(tmp_path: Path) -> None:
+    fixed = len((data := copying(50, 5, 6, 0)).vocabulary)
+    problem, answer = Ragged.of([[fixed]]), Ragged.of([[fixed + 2]])  # `a` and `c`
+    split = EncodedSplit(data.vocabulary, problem, answer, data.symbols, data.length, 5)
+    for reserved in (1, 2):
+        network, training = {"reserved": reserved}, {"steps": 1, "batch_size": 1}
+        recipe = recipe_with(embedding=STREAMS, network=network, training=training)
+        refused = pytest.raises(LogicgenError, match="set it to at least 2")
+        with refused if reserved == 1 else nullcontext():
+            fit(recipe, made(split, None), tmp_path / f"{reserved}", device="cpu", quiet=True)

@@ -1,4 +1,5 @@
 import copy
+import json
 import signal
 import threading
 import time
@@ -261,6 +262,11 @@ def test_out_of_time_leaves_a_model_that_can_be_used_and_resumed(
     described = recipe_with().model_copy(update={"description": "of a newer version"})
     fit(described, data, run, steps=4, resume=True, quiet=True)  # nothing left to do
     assert (run / "model.json").read_bytes() == before
+    card = json.loads(before)
+    (run / "model.json").write_text(json.dumps({**card, "steps": 1}))  # the model before the last
+    other = recipe_with(training={"precision": "fp32"})
+    fit(other, data, run, steps=4, resume=True, quiet=True)  # the precision may change
+    assert json.loads((run / "model.json").read_text())["steps"] == 4
     (run / "model.json").unlink()  # killed between the last step and the model
     fit(recipe_with(), data, run, steps=4, resume=True, quiet=True)
     assert (run / "model.json").is_file()

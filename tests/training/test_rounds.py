@@ -219,6 +219,8 @@ def test_measures_of_a_round():
     assert found["symbolless"] == 0.25
     assert found["commonest"] == pytest.approx(2 / 3)  # `a 1` and `b 1` are one up to renaming
     assert found["entropy"] == pytest.approx(-3 * np.log(0.5) / 4)
+    both = [Attempts("| a b", [attempt("a 1", 0.5, right), attempt("b 1", 0.5, right)])]
+    assert Round(0, both, 1, Curriculum()).measures()["commonest"] == 1
     assert Round(0, [], 0, Curriculum()).measures()["accepted"] == 0
 
 
