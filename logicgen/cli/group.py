@@ -71,18 +71,14 @@ ELSEWHERE = {
     "inductive": "logicgen measure grammar",
 }
 
-# For each module with several commands: the name of its function for each command. Every other
-# command is the function `command` of the module with its name.
+# The modules with several commands. A command is the function of its name (`list_` for `list`).
+# Every other command is the function `command` of the module with its name.
 MODULES = {
-    "data": {"generate": "generate", "list": "list_", "convert": "convert", "export": "export"},
-    "evaluate": {name: name for name in ("evaluate", "covariance", "collapse", "probe")},
-    "judge": {"solve": "solve", "verify": "verify"},
-    "suite": {name: name for name in ("make", "run", "prompts", "check", "leaderboard")},
-    "language_models": {
-        "complete": "complete",
-        "probability": "probability",
-        "tightness": "tightness",
-    },
+    "data": ("generate", "list", "convert", "export"),
+    "evaluate": ("evaluate", "covariance", "collapse", "probe"),
+    "judge": ("solve", "verify"),
+    "suite": ("make", "run", "prompts", "check", "leaderboard"),
+    "language_models": ("complete", "probability", "tightness"),
 }
 
 
@@ -111,13 +107,9 @@ class LazyGroup(click.Group):
             return None
         if ctx.parent is None and name in ("measure", "suite"):
             return measure if name == "measure" else suite
-        for module, functions in MODULES.items():
-            if name in functions:
-                found = getattr(import_module(f"logicgen.cli.{module}"), functions[name])
-                break
-        else:
-            found = import_module(f"logicgen.cli.{name}").command
-        command: click.Command = found
+        module = next((module for module, names in MODULES.items() if name in names), None)
+        function = "command" if module is None else "list_" if name == "list" else name
+        command: click.Command = getattr(import_module(f"logicgen.cli.{module or name}"), function)
         return command
 
     def invoke(self, ctx: click.Context) -> Any:

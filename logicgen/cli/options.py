@@ -119,7 +119,7 @@ def numbers_option(name: str, **settings: Any) -> Option:
     return click.option(name, metavar="N,N,...", callback=read, **settings)
 
 
-def out_option(text: str = "Folder.") -> Option:
+def out_option(text: str) -> Option:
     """Return the option --out, the folder to write into."""
     return click.option("-o", "--out", type=PATH, help=text)
 

@@ -175,7 +175,7 @@ class SolverRespondent(Respondent):
 
     def __init__(self, task: str, effort: int, *options: Any, **further: Any) -> None:
         super().__init__(task, *options, **further)
-        self._limited = self.task.limited(effort, None)
+        self._limited = self.task.limited(effort)
 
     def answers(self, questions: list[Question]) -> list[Outcome]:
         found = []

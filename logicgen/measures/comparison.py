@@ -98,8 +98,7 @@ def write_comparison_page(
         ),
         notes=notes,
     )
-    write_document(document, path)
-    return path
+    return write_document(document, path)
 
 
 def _page_rows(

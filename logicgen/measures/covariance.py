@@ -228,7 +228,7 @@ def read_renamed(
     Raises LogicgenError if a renaming of a problem has no reply, or if renamings have different
     numbers of replies.
     """
-    task = data.task.limited(EFFORT, None)
+    task = data.task.limited(EFFORT)
     rows = np.unique([reply.row for reply in replies])
     table = data.table(split).take(pa.array(rows))
     every = _renamed(rows, table, _letters(data, table))
@@ -303,7 +303,7 @@ def covariances(table: pa.Table) -> list[Covariance]:
     Problems with a single renaming are included, although their alpha-covariance is not defined.
     """
     task = load_task(json.loads(table.schema.metadata[b"logicgen"])["task"])
-    task = task.limited(EFFORT, None)
+    task = task.limited(EFFORT)
     found = []
     for (seed, row), group in groupby(
         table.to_pylist(), lambda each: (each["embedding_seed"], each["row"])

@@ -219,8 +219,7 @@ def write_evaluation_page(
         raise LogicgenError(f"{folder}: holds no answers: evaluate a split that has examples")
     path = path or folder / REPORT
     document = evaluation_document(table, about, workers=workers, progress=progress)
-    write_document(document, path)
-    return path
+    return write_document(document, path)
 
 
 def evaluation_document(

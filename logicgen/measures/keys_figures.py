@@ -229,8 +229,7 @@ def write_key_page(found: Keys, tokens: Tokens, path: Path) -> Path:
         facts=[_windows(f"Control: {name}", some) for name, some in found.controls.items()],
         notes=["Made by logicgen. Intervals are 95% Wilson intervals over rows."],
     )
-    write_document(document, path)
-    return path
+    return write_document(document, path)
 
 
 def _cipher(row: ProbedRow, tokens: Tokens) -> list[Json]:

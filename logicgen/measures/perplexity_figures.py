@@ -249,8 +249,7 @@ def write_perplexity_page(curve: Curve, path: Path) -> Path:
         facts=[FactTable("What was evaluated", ["", ""], [[*each] for each in facts.items()])],
         notes=[f"Made by logicgen. Lines are moving averages over {width} positions."],
     )
-    write_document(document, path)
-    return path
+    return write_document(document, path)
 
 
 def _parts(curve: Curve) -> FactTable:

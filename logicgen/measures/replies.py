@@ -222,7 +222,7 @@ def judge_replies(
 
     Raises LogicgenError if problems differ in their number of replies.
     """
-    task, table = data.task.limited(EFFORT, None), data.table(split)
+    task, table = data.task.limited(EFFORT), data.table(split)
     each = check_even(Counter(f"row {reply.row}" for reply in replies))
     counts: Counter[int] = Counter()
     rows: list[dict[str, Any]] = []

@@ -11,17 +11,26 @@ from logicgen.data.suite import FORMS, Suite
 from logicgen.measures.leaderboard import HEADS, Scores, score_rows
 from logicgen.measures.suite_results import PartAnswers, SuiteResult
 from logicgen.report.document import Document, FactTable, write_document
-from logicgen.report.rows import column, page_data, problem_rows, shown_answers, task_facts
+from logicgen.report.rows import (
+    LENGTH,
+    PROBLEM,
+    SYMBOLS,
+    column,
+    page_data,
+    problem_rows,
+    shown_answers,
+    task_facts,
+)
 
 COLUMNS = [
     column("part", "part", "choice", facet=True, shown=True),
     column("rating", "rating: systems that are wrong, in percent", "number", facet=True),
-    column("symbols", "symbols", "number", facet=True, shown=True),
-    column("length", "length", "number", facet=True, shown=True),
+    SYMBOLS,
+    LENGTH,
     column("verdict", "verdict", "choice", facet=True, shown=True),
     column("draws", "answers tried", "number", facet=True),
     column("forms", "forms of the problem answered right", "number", facet=True),
-    column("problem", "problem", "text", shown=True),
+    PROBLEM,
     column("prediction", "answer", "text", shown=True),
 ]
 ANSWERS = [

@@ -7,17 +7,15 @@ answer and `<end>`, which `nn/decoding.py` decodes as it does for encoder-decode
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Protocol
 
 import torch
 
 from logicgen.data.solved import SolvedProblems, digest
 from logicgen.errors import LogicgenError
 from logicgen.model.model import Answer, Request, read_answers
-from logicgen.model.prompted import Prompting, elect
-from logicgen.model.recipe import ModelRecipe
+from logicgen.model.prompted import Prompting, elect, prompt_batches
 from logicgen.model.sequences import TrainingRegion, example_tokens
 from logicgen.nn.decoding import BeamSearch, Decoding, decode
 from logicgen.nn.generation import ReaderNetwork
@@ -27,15 +25,6 @@ from logicgen.tokens import Vocabulary
 
 # Most answers that are continued together. Each answer needs memory for its keys and values.
 MOST_ROWS = 1024
-
-
-class FewShot(Prompting, Protocol):
-    """The part of a language model (`language_model.py`) that `FewShotModel` uses."""
-
-    recipe: ModelRecipe
-
-    @property
-    def context(self) -> int: ...
 
 
 class FewShotModel:
@@ -54,7 +43,7 @@ class FewShotModel:
 
     def __init__(
         self,
-        model: FewShot,
+        model: Prompting,
         task: Task,
         called: str,
         votes: int = 1,
@@ -105,7 +94,8 @@ class FewShotModel:
         prompts = [self._prompt(each, request) for each in request.problems]
         found: list[list[Answer]] = [[] for _ in prompts]
         prefixes = decoding.beams if isinstance(decoding, BeamSearch) else decoding.answers
-        for rows in _batches(prompts, max(1, min(request.batch_size, MOST_ROWS // prefixes))):
+        size = max(1, min(request.batch_size, MOST_ROWS // prefixes))
+        for rows in prompt_batches(prompts, lambda *_: size):
             seeds = [
                 [digest(prompts[row], request.embedding_seed, draw) for row in rows]
                 for draw in range(request.ensemble)
@@ -148,13 +138,3 @@ def _elected(answers: Sequence[Answer]) -> Answer:
     texts = [tuple(answer.ids) for answer in answers]
     chosen = elect(texts, [answer.score for answer in answers]).answer
     return max((each for each in answers if tuple(each.ids) == chosen), key=lambda a: a.score)
-
-
-def _batches(prompts: list[list[int]], size: int) -> Iterator[list[int]]:
-    """Yield the numbers of prompts of each batch. The prompts of a batch have the same length."""
-    by_length: dict[int, list[int]] = {}
-    for row, prompt in enumerate(prompts):
-        by_length.setdefault(len(prompt), []).append(row)
-    for _, rows in sorted(by_length.items()):
-        for first in range(0, len(rows), size):
-            yield rows[first : first + size]

@@ -30,7 +30,7 @@ AT_A_TIME = 2**24
 
 
 class Prompting(Protocol):
-    """The part of a language model (`language_model.py`) that `PromptedModel` uses."""
+    """The part of a language model (`language_model.py`) that answers problems."""
 
     tokens: Tokens
     task_name: str
@@ -41,6 +41,9 @@ class Prompting(Protocol):
 
     @property
     def device(self) -> torch.device: ...
+
+    @property
+    def context(self) -> int: ...
 
     def check(self, count: int) -> None: ...
 
@@ -157,7 +160,11 @@ class PromptedModel:
         count = self._count(symbols)
         answers = [Answer([], 0.0) for _ in problems]
         allowed = self._allowed(count, symbols) if request.grammar is not None else None
-        for rows in _batches(prompts, wanted, count):
+
+        def size(length: int, rows: list[int]) -> int:
+            return max(1, AT_A_TIME // ((length + max(wanted[row] for row in rows)) * count))
+
+        for rows in prompt_batches(prompts, size):
             prompt = torch.tensor([prompts[row] for row in rows], device=self.model.device)
             budgets = torch.tensor([wanted[row] for row in rows])
             batch = [texts[row] for row in rows]
@@ -221,15 +228,21 @@ class PromptedModel:
         return self.vocabulary.pad if place is None else len(self.vocabulary) + place
 
 
-def _batches(prompts: list[list[int]], wanted: list[int], count: int) -> Iterator[list[int]]:
-    """Yield the numbers of prompts of each batch. The prompts of a batch have the same length."""
+def prompt_batches(
+    prompts: list[list[int]], size: Callable[[int, list[int]], int]
+) -> Iterator[list[int]]:
+    """Yield the numbers of prompts of each batch. The prompts of a batch have the same length.
+
+    size: a function that takes a length and the numbers of all prompts of this length, and returns
+        the number of prompts of a batch.
+    """
     by_length: dict[int, list[int]] = {}
     for row, prompt in enumerate(prompts):
         by_length.setdefault(len(prompt), []).append(row)
     for length, rows in sorted(by_length.items()):
-        size = max(1, AT_A_TIME // ((length + max(wanted[row] for row in rows)) * count))
-        for first in range(0, len(rows), size):
-            yield rows[first : first + size]
+        count = size(length, rows)
+        for first in range(0, len(rows), count):
+            yield rows[first : first + count]
 
 
 def _numbers(

@@ -135,27 +135,22 @@ class RelativeBias(nn.Module):
 
     beginnings: Tensor
 
-    def __init__(
-        self,
-        width: int,
-        heads: int,
-        *,
-        causal: bool,
-        buckets: int = 32,
-        furthest: int = 128,
-        gain: float = 1.0,
-    ) -> None:
+    all_buckets, furthest = 32, 128
+
+    def __init__(self, width: int, heads: int, *, causal: bool, gain: float = 1.0) -> None:
         super().__init__()
         self.causal, self.gain = causal, gain
-        self.bias = nn.Parameter(torch.randn(buckets, heads) * width**-0.5)
-        self.buckets = buckets if causal else buckets // 2  # number of buckets for each direction
+        self.bias = nn.Parameter(torch.randn(self.all_buckets, heads) * width**-0.5)
+        # The number of buckets for each direction
+        self.buckets = self.all_buckets if causal else self.all_buckets // 2
         # The distance at which each bucket except the first begins. Bucket exact + k begins at the
         # least d with log(d / exact) / log(furthest / exact) * rest >= k, computed in integers.
         exact, rest = self.buckets // 2, self.buckets - self.buckets // 2
         beginnings = [*range(1, exact + 1)]
         for k in range(1, rest):
-            least = furthest**k * exact ** (rest - k)  # lower bound of d ** rest
-            beginnings.append(next(d for d in range(exact, furthest + 1) if d**rest >= least))
+            least = self.furthest**k * exact ** (rest - k)  # lower bound of d ** rest
+            later = range(exact, self.furthest + 1)
+            beginnings.append(next(d for d in later if d**rest >= least))
         self.register_buffer("beginnings", torch.tensor(beginnings), persistent=False)
 
     def forward(self, start: int, queries: int, keys: int) -> Tensor:
@@ -247,10 +242,10 @@ class TreeRelativeBias(nn.Module):
     """
 
     exact = 3  # each path of up to this number of levels has a relation of its own
+    gain = 16.0
 
-    def __init__(self, width: int, heads: int, *, gain: float = 16.0) -> None:
+    def __init__(self, width: int, heads: int) -> None:
         super().__init__()
-        self.gain = gain
         self.bias = nn.Parameter(torch.randn(tree_relations(self.exact), heads) * width**-0.5)
 
     def forward(self, arities: Tensor) -> Tensor:

@@ -52,8 +52,7 @@ def write_corpus_page(corpus: Corpus, path: Path) -> Path:
         facts=[*frequent, recipe_facts(of), version_facts(of)],
         notes=["Made by logicgen."],
     )
-    write_document(document, path)
-    return path
+    return write_document(document, path)
 
 
 def _passages(corpus: Corpus, split: str) -> list[tuple[int, list[int]]]:

@@ -60,8 +60,7 @@ def write_dataset_page(
     dataset: Dataset, path: Path, *, workers: int = 1, progress: Progress = no_progress
 ) -> Path:
     """Write the page of a data set; return its path."""
-    write_document(dataset_document(dataset, workers=workers, progress=progress), path)
-    return path
+    return write_document(dataset_document(dataset, workers=workers, progress=progress), path)
 
 
 def dataset_document(

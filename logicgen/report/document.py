@@ -76,9 +76,10 @@ class Document:
     notes: Sequence[str] = ()
 
 
-def write_document(document: Document, path: Path) -> None:
-    """Write a report as an HTML file, atomically."""
+def write_document(document: Document, path: Path) -> Path:
+    """Write a report as an HTML file, atomically; return its path."""
     write_text(path, rendered(document))
+    return path
 
 
 def rendered(document: Document) -> str:

@@ -13,6 +13,12 @@ from logicgen.data.plan import Unit
 from logicgen.data.recipe import DataRecipe
 from logicgen.report.document import Document, FactTable, write_document
 from logicgen.report.rows import (
+    ANSWER,
+    LENGTH,
+    OPERATORS,
+    PROBLEM,
+    RIGHT_ANSWER,
+    SYMBOLS,
     column,
     explanations,
     page_data,
@@ -56,11 +62,11 @@ def write_gallery(path: Path, progress: Progress) -> None:
     columns = [
         column("recipe", "recipe", "choice", facet=True, shown=True),
         column("task", "task", "choice", facet=True, shown=True),
-        column("symbols", "symbols", "number", facet=True, shown=True),
-        column("length", "length", "number", facet=True, shown=True),
-        column("problem", "problem", "text", shown=True),
-        column("answer", "answer", "text", shown=True),
-        column("operators", "operators", "choices", facet=True),
+        SYMBOLS,
+        LENGTH,
+        PROBLEM,
+        ANSWER,
+        OPERATORS,
     ]
     tasks = {name: load_task(name) for name in task_names()}
     abouts = [[name, task.about] for name, task in tasks.items()]
@@ -74,7 +80,7 @@ def write_gallery(path: Path, progress: Progress) -> None:
             {name: task_facts(task) for name, task in tasks.items()},
             columns,
             rows,
-            [{"label": "answer", "text": "answer", "explanation": "explained", "drawn": True}],
+            [RIGHT_ANSWER],
             total=len(rows["key"]),
         ),
         facts=[

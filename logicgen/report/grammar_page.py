@@ -138,8 +138,7 @@ def write_grammar_page(
         facts=[_rules(label, grammar) for label, grammar in grammars],
         notes=[f"Made by logicgen. Words and choices below {LEAST:.0%} are left out."],
     )
-    write_document(document, path)
-    return path
+    return write_document(document, path)
 
 
 def _plain(grammar: Grammar) -> dict[str, Any]:

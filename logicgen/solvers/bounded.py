@@ -19,9 +19,9 @@ from logicgen.solvers.sat_engine import Effort, SatEngine, first_model
 from logicgen.solvers.tableau import Letter, gate
 
 
-def shapes(fewest: int, most: int) -> Iterator[tuple[int, int]]:
+def shapes(most: int) -> Iterator[tuple[int, int]]:
     """Yield shapes as `(positions, period)`: fewer positions first, then shorter periods."""
-    for positions in range(fewest, most + 1):
+    for positions in range(1, most + 1):
         for period in range(1, positions + 1):
             yield positions, period
 

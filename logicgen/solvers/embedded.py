@@ -180,7 +180,7 @@ class EmbeddedSolver(Solver):
     def _find(
         self, graph: Graph, nodes: list[int], root: int, effort: Effort | None
     ) -> SatisfyingLasso | None:
-        for positions, period in shapes(1, PARALLEL):
+        for positions, period in shapes(PARALLEL):
             found = _parallel(graph, nodes, root, positions, period)
             if found is not None:
                 return found
@@ -190,7 +190,7 @@ class EmbeddedSolver(Solver):
             return None
         letters, period = _rolled(*word)
         if len(letters) <= SHORTENED and len(nodes) * len(letters) <= NODES_TIMES_POSITIONS:
-            for shape in shapes(1, len(letters)):
+            for shape in shapes(len(letters)):
                 if shape[0] <= PARALLEL and exhaustive(len(graph.symbols), shape[0]):
                     continue  # an earlier search found no word of this shape
                 first = word_of_shape(graph, root, *shape, effort)

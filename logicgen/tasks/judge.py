@@ -98,7 +98,7 @@ def judge(task: str | Task, wants: Wants) -> Callable[[Item], Finding]:
     chosen = load_task(task) if isinstance(task, str) else task
     fitting_solver(chosen.name, wants.solver)
     if wants.effort is not None:
-        chosen = chosen.limited(wants.effort, None)
+        chosen = chosen.limited(wants.effort)
     read_problem, read_answer = chosen.read_problem, chosen.read_answer
     if wants.prefix:
         read_problem = lru_cache(REMEMBERED)(chosen.decode_problem)

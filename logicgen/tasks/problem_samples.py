@@ -79,7 +79,7 @@ class ProblemSamples:
             )
         self.seed, self.names, self.satisfiable = seed, names, satisfiable
         self.curriculum = curriculum
-        self.task, self._settings = task.limited(EFFORT, None), settings
+        self.task, self._settings = task.limited(EFFORT), settings
         self._meter = Meter(self.task, Conditions(beyond=read_controls(task, beyond)))
         table = validate(task.Settings, settings, f"samples of {task.name}", "settings")
         self._source = task.source(table, self.symbols)

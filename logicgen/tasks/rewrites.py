@@ -54,7 +54,7 @@ def renamed(problem: str, rng: Random) -> str:
 def equivalent(task: Task, formula: Formula, other: Formula) -> bool:
     """Return whether a solver proves, with a limited effort, that two formulas are equivalent."""
     different = Formula("^", (formula, other))
-    return task.limited(EFFORT, None).solve(different).status is Status.UNSAT
+    return task.limited(EFFORT).solve(different).status is Status.UNSAT
 
 
 def _equivalent(task: Task, formula: Formula, kinds: list[Rewriting], rng: Random) -> str:

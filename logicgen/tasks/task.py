@@ -228,7 +228,7 @@ class Task(ABC):
     effort: int | None = None  # the number of steps after which a solver gives up
     seconds: float | None = None  # the number of seconds after which a solver gives up
 
-    def limited(self, effort: int | None, seconds: float | None) -> Self:
+    def limited(self, effort: int | None, seconds: float | None = None) -> Self:
         """Return the task with limits for its solvers; see `load_solver`."""
         task = copy(self)
         task.effort, task.seconds = effort, seconds

@@ -182,7 +182,7 @@ def test_words_of_a_shape_are_found_exactly_where_there_are_some(formula):
     root = graph.add(formula)
     for name in "ab":
         graph.symbol(name)
-    for shape in shapes(1, 3):
+    for shape in shapes(3):
         word = word_of_shape(graph, root, *shape)
         loop = shape[0] - shape[1]
         found = [
