@@ -43,6 +43,7 @@ from logicgen.nn.embedding import (
     SymbolInvariant,
 )
 from logicgen.nn.loss import AdaCos, CrossEntropy
+from logicgen.nn.position import TREE_SCHEMES
 from logicgen.nn.token_rows import SequenceRows
 from logicgen.nn.transformer import Transformer
 from logicgen.tasks import Task, load_task
@@ -97,7 +98,7 @@ class EncoderDecoder(Model):
                 f"the training data have {alphabet} symbols, the recipe's embedding has"
                 f" {self.embedding.max_symbols} rows: raise max_symbols in [embedding]"
             )
-        tree = self.network.encoder_positions in ("tree", "tree-relative")
+        tree = self.network.encoder_positions in TREE_SCHEMES
         self.transformer = self._transformer(
             **self.network.model_dump(include=set(EncoderDecoderTable.model_fields) - {"kind"}),
             pad=vocabulary.pad,
@@ -318,7 +319,7 @@ class EncoderDecoder(Model):
             )
         keys = (
             *("heads", "encoder_positions", "decoder_positions", "rotary_cross_attention"),
-            *("position_range", "shared_positions"),
+            *("encoder_loops", "fused_view", "position_range", "shared_positions"),
         )
         check_same_keys(trained.network, self.network, keys, name)
         # The scale of the loss AdaCos depends on the number of rows, so the trained scale is not
@@ -400,7 +401,9 @@ class EncoderDecoder(Model):
 
     def features(self, problems: Tensor) -> int:
         """Return the most features of all layers for a token of padded problems (B, S)."""
-        return (self.network.encoder_layers + self.network.decoder_layers) * self.network.width
+        network = self.network
+        layers = network.encoder_layers * network.encoder_loops + network.decoder_layers
+        return layers * network.width
 
     def size(self, problem: Sequence[int]) -> tuple[int, int]:
         """Return the number of a problem's streams (1 without streams), and of its tokens."""

@@ -164,6 +164,7 @@ class EncoderDecoderTable(NetworkTable):
             true, and `cross-entropy` requires false.
         rotary_cross_attention: whether queries and keys are rotated in cross-attention, too.
         input_scale: the factor by which embedding rows are multiplied as inputs.
+        encoder_loops: number of times that the encoder's layers are applied, with the same weights.
         position_range: number of positions from which `randomized` positions are drawn.
         shared_positions: whether the j-th token of an answer has the position of the problem's j-th
             token. Otherwise randomized positions of answers are drawn separately.
@@ -193,6 +194,7 @@ class EncoderDecoderTable(NetworkTable):
     normalize_features: bool
     rotary_cross_attention: bool = False
     input_scale: Literal["sqrt-width", "learned"] = "sqrt-width"
+    encoder_loops: Layers = 1
     position_range: Context | None = None
     shared_positions: bool = False
 
@@ -258,6 +260,8 @@ class SymbolInvariantTable(EncoderDecoderTable):
             `aggregated_attention` if not given.
         cross_attention: `streams` if the decoder reads the problem's streams, or `aggregated` if it
             reads the fused view of these streams.
+        fused_view: the features of the view at operators: the mean of all streams, or with
+            `mean-and-maximum` also their maximum, through a linear layer.
         reserved: number of streams for symbols that the problem lacks.
         chunk: number of streams computed at a time; all if not given.
     """
@@ -270,6 +274,7 @@ class SymbolInvariantTable(EncoderDecoderTable):
     aggregated_attention: bool = True
     decoder_aggregated_attention: bool | None = None
     cross_attention: Literal["streams", "aggregated"] = "streams"
+    fused_view: Literal["mean", "mean-and-maximum"] = "mean"
     reserved: Annotated[int, Field(ge=0, le=1024)] = 0
     chunk: Positive | None = None
 

@@ -35,15 +35,10 @@ def _shipped_or_plugin(value: Any, check: Callable[[Any], Any]) -> Any:
 
 
 Plugin = WrapValidator(_shipped_or_plugin)
-EncoderPositions = Annotated[
-    SerializeAsAny[
-        Literal["sinusoidal", "randomized", "tree", "tree-relative", "rotary", "relative", "none"]
-    ],
-    Plugin,
-]
-DecoderPositions = Annotated[
-    SerializeAsAny[Literal["sinusoidal", "randomized", "rotary", "relative", "none"]], Plugin
-]
+Positions = Literal["sinusoidal", "randomized", "rotary", "relative", "alibi", "fire", "none"]
+TreePositions = Literal["tree", "tree-relative", "tree-symbols", "tree-messages"]
+EncoderPositions = Annotated[SerializeAsAny[Literal[TreePositions, Positions]], Plugin]
+DecoderPositions = Annotated[SerializeAsAny[Positions], Plugin]
 
 
 class EmbeddingTable(Table):

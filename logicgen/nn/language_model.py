@@ -28,11 +28,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from logicgen.nn.cache import Cache
+from logicgen.nn.distance_bias import RelativeBias
 from logicgen.nn.generation import Reader
 from logicgen.nn.layers import EncoderLayer
 from logicgen.nn.linear import Linear
 from logicgen.nn.memory import Memory
-from logicgen.nn.position import RelativeBias, Rotation, rotations, sinusoidal
+from logicgen.nn.position import Rotation, rotations, sinusoidal
 from logicgen.nn.token_rows import Rows, TokenRows
 from logicgen.tokens import NOTHING
 

@@ -1,4 +1,4 @@
-"""Position encodings, in six schemes.
+"""Position encodings: vectors, rotations, and relations in a tree.
 
     scheme          what it changes                      parameters
     sinusoidal      a vector added to the input          none
@@ -6,16 +6,19 @@
                     added to the input               none
     tree            a vector added to the input          a few decays
     rotary          queries and keys, in every layer     none
-    relative        attention scores, in every layer     one number per bucket and head
     tree-relative   attention scores, in every layer     one number per relation and head
 
-A plugin of the group `logicgen.positions` adds a scheme. It is a class with the interface of
-`RelativeBias`, which changes attention scores.
+    tree-symbols    as tree-relative, with one more level
+                    and a relation for equal symbols  one number per relation and head
+    tree-messages   as tree-symbols; a token attends only
+                    to its neighbors in the tree      one number per relation and head
+
+Schemes of distances (`relative`, `alibi`, `fire` and plugins) are in `distance_bias.py`.
 
 Shapes: B sequences, T tokens of a sequence that are queries, S tokens that are keys (in prefix
 notation, both are the S tokens of a problem), H heads, D = features of a head.
 
-Source: Vaswani et al. 2017 (sinusoidal), Su et al. 2021 (rotary), Raffel et al. 2020 (relative),
+Source: Vaswani et al. 2017 (sinusoidal), Su et al. 2021 (rotary),
 Shiv and Quirk 2019 (tree), Ruoss et al. 2023 (randomized).
 """
 
@@ -27,8 +30,6 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-
-from logicgen.extras import load_plugin, plugins
 
 # The rotation of T tokens: cosines and sines of angles, (T, 1, D / 2) each; D features of a head
 Rotation = tuple[Tensor, Tensor]
@@ -120,70 +121,7 @@ def _rotated(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     return rotated
 
 
-class RelativeBias(nn.Module):
-    """A learned bias for each head and distance, added to attention scores.
-
-    Source: Raffel et al., "Exploring the Limits of Transfer Learning" (T5, 2020). Half of the
-    buckets hold one distance each. The other buckets grow geometrically up to `furthest`, and all
-    larger distances share the last bucket. If causal, later tokens are masked out. Otherwise half
-    of all buckets are for later tokens. All layers of a stack may share one bias.
-
-    gain: factor of the learned numbers. A head that attends to the previous token needs a bias of
-        about 5. Adam changes a parameter by about the learning rate per step, so without a gain
-        this takes thousands of steps.
-    """
-
-    beginnings: Tensor
-
-    all_buckets, furthest = 32, 128
-
-    def __init__(self, width: int, heads: int, *, causal: bool, gain: float = 1.0) -> None:
-        super().__init__()
-        self.causal, self.gain = causal, gain
-        self.bias = nn.Parameter(torch.randn(self.all_buckets, heads) * width**-0.5)
-        # The number of buckets for each direction
-        self.buckets = self.all_buckets if causal else self.all_buckets // 2
-        # The distance at which each bucket except the first begins. Bucket exact + k begins at the
-        # least d with log(d / exact) / log(furthest / exact) * rest >= k, computed in integers.
-        exact, rest = self.buckets // 2, self.buckets - self.buckets // 2
-        beginnings = [*range(1, exact + 1)]
-        for k in range(1, rest):
-            least = self.furthest**k * exact ** (rest - k)  # lower bound of d ** rest
-            later = range(exact, self.furthest + 1)
-            beginnings.append(next(d for d in later if d**rest >= least))
-        self.register_buffer("beginnings", torch.tensor(beginnings), persistent=False)
-
-    def forward(self, start: int, queries: int, keys: int) -> Tensor:
-        """Return the bias of queries at `start..` and keys at `0..`, (1, H, queries, keys)."""
-        device = self.bias.device
-        positions = torch.arange(start, start + queries, device=device)
-        ahead = torch.arange(keys, device=device) - positions[:, None]  # (queries, keys)
-        bucket = torch.bucketize(ahead.abs(), self.beginnings, right=True)  # (queries, keys)
-        if not self.causal:
-            bucket = bucket + (ahead > 0) * self.buckets
-        bias = F.embedding(bucket, self.bias * self.gain)  # (queries, keys, heads)
-        if self.causal:
-            bias = bias.masked_fill((ahead > 0)[..., None], -math.inf)
-        return bias.permute(2, 0, 1)[None].contiguous()  # (1, heads, queries, keys)
-
-
-SCHEMES = ("sinusoidal", "randomized", "tree", "tree-relative", "rotary", "none")
-"""The schemes without a bias for distances."""
-
-
-def distance_bias(scheme: str, width: int, heads: int, *, causal: bool) -> nn.Module | None:
-    """Return a module that computes the scheme's bias, like `RelativeBias`.
-
-    Returns None for a scheme without a bias for distances.
-    """
-    if scheme in SCHEMES:
-        return None
-    if scheme == "relative":
-        return RelativeBias(width, heads, causal=causal)
-    plugin = load_plugin(plugins("logicgen.positions")[scheme])
-    bias: nn.Module = plugin(width, heads, causal=causal)
-    return bias
-
+TREE_SCHEMES = ("tree", "tree-relative", "tree-symbols", "tree-messages")
 
 LEVELS = 64  # least number of tree levels in each copy of a path
 
@@ -238,23 +176,45 @@ class TreeRelativeBias(nn.Module):
     - the other operand of the same operator, before or after
     - any other token, before or after (also tokens after the tree)
 
-    All layers share the bias. `RelativeBias` explains `gain`.
+    All layers share the bias. `distance_bias.py` explains `gain`.
+
+    scheme: `tree-relative`; or `tree-symbols`, with one more level, and a further relation: another
+        occurrence of the same symbol. With `tree-messages`, a token of the tree attends only to
+        itself, its operator, its operands, the other operand of its operator, and the other
+        occurrences of its symbol. Tokens after the tree attend to all tokens.
     """
 
-    exact = 3  # each path of up to this number of levels has a relation of its own
     gain = 16.0
 
-    def __init__(self, width: int, heads: int) -> None:
+    def __init__(self, width: int, heads: int, scheme: str = "tree-relative") -> None:
         super().__init__()
+        self.scheme = scheme
+        self.exact = 3 if scheme == "tree-relative" else 4  # levels whose paths have relations
         self.bias = nn.Parameter(torch.randn(tree_relations(self.exact), heads) * width**-0.5)
+        if scheme != "tree-relative":
+            self.same = nn.Parameter(torch.randn(heads) * width**-0.5)
 
-    def forward(self, arities: Tensor) -> Tensor:
+    def forward(self, arities: Tensor, symbols: Tensor) -> Tensor:
         """Return the bias (B, H, S, S) of each head for each query token and key token.
 
         arities: (B, S), the number of operands of each token.
+        symbols: (B, S), the id of each symbol, -1 for other tokens.
         """
-        bias = F.embedding(tree_relation(arities, self.exact), self.bias * self.gain)
-        return bias.permute(0, 3, 1, 2)
+        relation = tree_relation(arities, self.exact)
+        bias = F.embedding(relation, self.bias * self.gain).permute(0, 3, 1, 2)
+        if self.scheme == "tree-relative":
+            return bias
+        itself = torch.eye(arities.shape[1], dtype=torch.bool, device=arities.device)
+        same = (symbols[:, None] == symbols[:, :, None]) & (symbols >= 0)[:, None] & ~itself
+        bias = torch.where(same[:, None], (self.same * self.gain)[:, None, None], bias)
+        if self.scheme == "tree-symbols":
+            return bias
+        first_up = 4 + 2 ** (self.exact + 1)  # the relation of a first operand to its operator
+        near = torch.tensor([2, 3, 4, 5, 6, first_up, first_up + 1], device=arities.device)
+        inside = _subtrees(arities)[0][:, 0].clone()  # whether each token is in the tree
+        inside[:, 0] = True
+        seen = torch.isin(relation, near) | same | ~inside[:, :, None]
+        return bias.masked_fill(~seen[:, None], -math.inf)
 
 
 def tree_relations(exact: int) -> int:

@@ -16,6 +16,7 @@ Source: Işık, Li, "Symbol-Invariant Transformer for Open-Vocabulary Learning" 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -93,6 +94,7 @@ class PaddedStreams:
     Attributes:
         at: the positions of the tokens.
         weights: (R, T, N), the weights of streams in the fused view.
+        exist: (R, N), whether each stream exists.
         chunk: number of streams computed at a time. None means all streams. In training each chunk
             is computed again in the backward pass, so that only one vector per stream, token and
             layer is stored.
@@ -100,6 +102,7 @@ class PaddedStreams:
 
     at: Positions
     weights: Tensor
+    exist: Tensor
     chunk: int | None = None
 
     @property
@@ -134,6 +137,10 @@ class PaddedStreams:
         At each token, the fused view is the sum of the streams' features, weighted by `weights`.
         """
         return fuse(x, self.weights)
+
+    def maximum(self, x: Tensor) -> Tensor:
+        """Return the largest of the streams' features: (R, N, T, width) to (R, T, width)."""
+        return x.masked_fill(~self.exist[:, :, None, None], -math.inf).amax(1)
 
     def keys_values(
         self, make: Callable[..., KeysValues], x: Tensor, of_view: bool, crossing: bool = False
@@ -267,6 +274,11 @@ class PackedStreams:
         view = x.new_zeros(len(self.view.packing.places) + 1, x.shape[1])  # type: ignore[union-attr]
         view = view.index_add(0, self.place, x * self.weight)
         return view[:-1]
+
+    def maximum(self, x: Tensor) -> Tensor:
+        view = x.new_full((len(self.view.packing.places) + 1, x.shape[1]), -math.inf)  # type: ignore[union-attr]
+        view = view.scatter_reduce(0, self.place[:, None].expand_as(x), x, "amax")[:-1]
+        return view.masked_fill(view == -math.inf, 0.0)  # fillers
 
     def keys_values(
         self, make: Callable[..., KeysValues], x: Tensor, of_view: bool, crossing: bool = False

@@ -29,7 +29,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from logicgen.nn.layers import Attention, DecoderLayer, EncoderLayer, Positions
+from logicgen.nn.layers import Attention, DecoderLayer, EncoderLayer, Layer, Positions
+from logicgen.nn.linear import Linear
 from logicgen.nn.memory import KeysValues, Memory, select_rows
 from logicgen.nn.streams import ArrangedStreams, PackedStreams, PaddedStreams, Streams
 from logicgen.nn.transformer import Transformer
@@ -64,6 +65,8 @@ class StreamOptions:
     # `streams`: each stream attends to the same stream of the problem. `aggregated`: each stream
     # attends to the fused view of the problem.
     cross_attention: str = "streams"
+    # The features of the fused view: `mean` of the streams, or `mean-and-maximum`.
+    fused_view: str = "mean"
     reserved: int = 0  # number of streams for symbols that the problem does not contain
     chunk: int | None = None  # see `PaddedStreams`
 
@@ -79,7 +82,31 @@ class StreamOptions:
         return self.cross_attention == "aggregated"
 
 
-class StreamEncoderLayer(EncoderLayer):
+class FusedLayer(Layer):
+    """A layer whose streams attend to their fused view."""
+
+    options: StreamOptions
+    norm_fused: nn.LayerNorm
+    fused_attention: Attention
+    of_maximum: Linear
+
+    def add_fused_attention(self, width: int, heads: int, dropout: float) -> None:
+        """Make the modules of the attention to the fused view."""
+        self.norm_fused = nn.LayerNorm(width)
+        self.fused_attention = Attention(width, heads, dropout)
+        if self.options.fused_view == "mean-and-maximum":
+            self.of_maximum = Linear(width, width)
+
+    def view(self, x: Tensor, at: ArrangedStreams) -> Tensor:
+        """Return the normalized fused view of the streams' features x."""
+        view = at.fuse(x)
+        if self.options.fused_view == "mean-and-maximum":
+            view = view + self.of_maximum(at.maximum(x))
+        normalized: Tensor = self.norm_fused(view)
+        return normalized
+
+
+class StreamEncoderLayer(FusedLayer, EncoderLayer):
     """A layer of attention within each stream, attention to the fused view, then feed-forward."""
 
     def __init__(
@@ -88,8 +115,7 @@ class StreamEncoderLayer(EncoderLayer):
         super().__init__(width, heads, hidden, dropout)
         self.options = options
         if options.aggregated_attention:
-            self.norm_fused = nn.LayerNorm(width)
-            self.fused_attention = Attention(width, heads, dropout)
+            self.add_fused_attention(width, heads, dropout)
 
     def forward(self, x: Tensor, at: ArrangedStreams) -> Tensor:  # type: ignore[override]
 
@@ -101,7 +127,7 @@ class StreamEncoderLayer(EncoderLayer):
         x = at.each(own, x)
         if not self.options.aggregated_attention:
             return at.each(self.finish, x)
-        view = self.norm_fused(at.fuse(x))
+        view = self.view(x, at)
         fused = at.keys_values(self.fused_attention.keys_values, view, True)
 
         def rest(x: Tensor) -> Tensor:
@@ -111,7 +137,7 @@ class StreamEncoderLayer(EncoderLayer):
         return at.each(rest, x)
 
 
-class StreamDecoderLayer(DecoderLayer):
+class StreamDecoderLayer(FusedLayer, DecoderLayer):
     """A causal `StreamEncoderLayer` with cross-attention to the problem."""
 
     def __init__(
@@ -122,8 +148,7 @@ class StreamDecoderLayer(DecoderLayer):
         if not options.decoder_own_attention:
             del self.norm_answer, self.answer_attention
         if options.decoder_aggregates:
-            self.norm_fused = nn.LayerNorm(width)
-            self.fused_attention = Attention(width, heads, dropout)
+            self.add_fused_attention(width, heads, dropout)
 
     def forward(  # type: ignore[override]
         self, x: Tensor, memory: StreamMemory, layer: int, at: ArrangedStreams
@@ -142,7 +167,7 @@ class StreamDecoderLayer(DecoderLayer):
             x = at.each(own, x, keys, values)
         fused: KeysValues | None = None
         if options.decoder_aggregates:
-            view = self.norm_fused(at.fuse(x))
+            view = self.view(x, at)
             new = at.keys_values(self.fused_attention.keys_values, view, True)
             fused = memory.remember(memory.fused, layer, new)
         problem, of_view = memory.problems[layer], options.reads_view
@@ -179,7 +204,7 @@ class SymbolInvariantTransformer(Transformer):
         positions = self.problem_positions(problems, mask)
         at = self._arranged(problems, mask[:, 0, 0], streams, positions, packed)
         x = self._stream_inputs(matrix, problems, streams, at)
-        for layer in self.encoder:
+        for layer in self.looped_encoder():
             x = layer(x, at)
         x = self.norm_encoder(x)
         of_view = self.options.reads_view
@@ -261,7 +286,8 @@ class SymbolInvariantTransformer(Transformer):
         """Return the packed or padded streams of ids (R, T). `there` (R, T) is True for tokens."""
         if packed:
             return PackedStreams.of(ids, there, streams, at)
-        return PaddedStreams(at, streams.fusing(ids), self.options.chunk)
+        exist = streams.shares() > 0
+        return PaddedStreams(at, streams.fusing(ids), exist, self.options.chunk)
 
     def _stream_inputs(
         self, matrix: Tensor, ids: Tensor, streams: Streams, at: ArrangedStreams

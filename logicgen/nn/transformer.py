@@ -15,20 +15,21 @@ tokens, T answer tokens, H heads, D = width / H, F fixed tokens, V rows of the m
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from logicgen.nn.distance_bias import distance_bias
 from logicgen.nn.layers import DecoderLayer, EncoderLayer, Packing, Positions
 from logicgen.nn.memory import Memory
 from logicgen.nn.position import (
+    TREE_SCHEMES,
     Rotation,
     TreePositions,
     TreeRelativeBias,
-    distance_bias,
     random_positions,
     rotations,
     sinusoidal,
@@ -38,8 +39,9 @@ from logicgen.nn.position import (
 class Transformer(nn.Module):
     """An encoder and a decoder of the same width.
 
-    encoder_positions, decoder_positions: "sinusoidal", "randomized", "rotary", "relative", "none"
-        or a plugin; for the encoder also "tree" and "tree-relative", which need `arities`.
+    encoder_positions, decoder_positions: a scheme of `position.py` or `distance_bias.py`, or a
+        plugin. The schemes of trees are for the encoder, and need `arities`.
+    encoder_loops: number of times that the encoder's layers are applied, with the same weights.
     position_range: number of positions from which randomized positions are drawn.
     shared_positions: whether tokens of an answer have the positions of the problem's tokens.
     arities: int64 (F + 1,), the number of operands of each fixed token, then of any symbol; 0 for
@@ -70,6 +72,7 @@ class Transformer(nn.Module):
         normalize_features: bool,
         rotary_cross_attention: bool = False,
         input_scale: str = "sqrt-width",
+        encoder_loops: int = 1,
         position_range: int | None = None,
         shared_positions: bool = False,
         pad: int = 0,
@@ -80,6 +83,7 @@ class Transformer(nn.Module):
         self.encoder_positions, self.decoder_positions = encoder_positions, decoder_positions
         self.rotary_cross_attention = rotary_cross_attention
         self.normalize_features = normalize_features
+        self.encoder_loops = encoder_loops
         self.position_range, self.shared_positions = position_range, shared_positions
         self.dropout = nn.Dropout(dropout)
         # Rows have norm 1. This factor makes inputs with entries of about 1.
@@ -92,13 +96,13 @@ class Transformer(nn.Module):
         self.norm_decoder = nn.LayerNorm(width)
         self.encoder_bias = distance_bias(encoder_positions, width, heads, causal=False)
         self.decoder_bias = distance_bias(decoder_positions, width, heads, causal=True)
-        if encoder_positions in ("tree", "tree-relative"):
+        if encoder_positions in TREE_SCHEMES:
             if arities is None:
                 raise ValueError("tree positions need arities")
             if encoder_positions == "tree":
                 self.tree = TreePositions(width)
             else:
-                self.encoder_bias = TreeRelativeBias(width, heads)
+                self.encoder_bias = TreeRelativeBias(width, heads, encoder_positions)
         # Arities are not saved with the weights, because they follow from the vocabulary.
         self.register_buffer("arities", arities, persistent=False)
 
@@ -113,7 +117,7 @@ class Transformer(nn.Module):
             at = at.packed(Packing.of(places, (problems.shape[0], problems.shape[1])))
             x = at.packing.pack(x)  # type: ignore[union-attr]
         x = self.dropout(x)
-        for layer in self.encoder:
+        for layer in self.looped_encoder():
             x = layer(x, at)
         x = self.norm_encoder(x)  # (problems, tokens, width)
         decoder = cast(list[DecoderLayer], self.decoder)
@@ -142,6 +146,11 @@ class Transformer(nn.Module):
         if self.normalize_features:
             x = F.normalize(x, dim=-1)
         return at.packing.pad(x) if at.packing is not None else x  # (sequences, tokens, width)
+
+    def looped_encoder(self) -> Iterator[nn.Module]:
+        """Yield the encoder's layers in the order in which they are applied."""
+        for _ in range(self.encoder_loops):
+            yield from self.encoder
 
     def present(self, problems: Tensor) -> Tensor:
         """Return whether each of (B, S) ids is a token, not padding: bool (B, 1, 1, S)."""
@@ -173,9 +182,11 @@ class Transformer(nn.Module):
             vectors = self._at_random(places[:, :length])
         elif self.encoder_positions == "tree":
             vectors = self.tree(self._arities(problems))
-        elif self.encoder_positions == "tree-relative":
+        elif self.encoder_positions in TREE_SCHEMES:
             assert self.encoder_bias is not None
-            mask = self.encoder_bias(self._arities(problems)).masked_fill(~mask, -math.inf)
+            assert self.arities is not None
+            symbols = problems.masked_fill(problems < len(self.arities) - 1, -1)
+            mask = self.encoder_bias(self._arities(problems), symbols).masked_fill(~mask, -math.inf)
         elif self.encoder_bias is not None:
             mask = self.encoder_bias(0, length, length).masked_fill(~mask, -math.inf)
         rotation, crossing = self._rotations(self.encoder_positions, 0, length, device)

@@ -5,8 +5,8 @@ from random import Random
 import pytest
 import torch
 
+from logicgen.nn.distance_bias import FunctionalBias, LinearBias, RelativeBias
 from logicgen.nn.position import (
-    RelativeBias,
     TreePositions,
     TreeRelativeBias,
     random_positions,
@@ -190,10 +190,53 @@ def test_tree_relative_bias_is_one_number_per_relation_and_head():
     bias = TreeRelativeBias(64, 4)
     sampler = FormulaSampler(ltl(), OPERATORS["ltl"], "tree", 5)
     table = arities([sampler.sample(Random(0), 12, "abcde")], ltl().arity)
-    scores = bias(table)
+    scores = bias(table, torch.full_like(table, -1))
     assert scores.shape == (1, 4, table.shape[1], table.shape[1])
     relation = tree_relation(table, bias.exact)
     assert torch.equal(scores[0, 2], (bias.bias * bias.gain)[relation[0], 2])
+
+
+@pytest.mark.parametrize("scheme", ["tree-symbols", "tree-messages"])
+def test_tree_symbols_against_recursion(scheme: str) -> None:
+    """Equal symbols have a bias of their own; with messages, only edges of the tree are seen."""
+    bias = TreeRelativeBias(64, 4, scheme)
+    sampler = FormulaSampler(ltl(), OPERATORS["ltl"], "tree", 5)
+    formula = sampler.sample(Random(3), 21, "abc")
+    table, tokens = arities([formula], ltl().arity), formula.prefix.split()
+    symbols = torch.full_like(table, -1)
+    for place, token in enumerate(tokens):
+        symbols[0, place] = "abc".find(token)
+    scores, relation = bias(table, symbols)[0], tree_relation(table, bias.exact)[0]
+    branches = [path[::-1] for path in recursive_paths(formula)]
+    for q, query in enumerate(branches):
+        for k, key in enumerate(branches):
+            same = q != k and tokens[q] == tokens[k] in ("a", "b", "c")
+            plain = (bias.same if same else bias.bias[relation[q, k]]) * bias.gain
+            near = key[:-1] == query[:-1] or key[:-1] == query or query[:-1] == key
+            seen = scheme == "tree-symbols" or same or q == k or (near and () not in (key, query))
+            seen = seen or (near and len(key) + len(query) == 1)  # the root and its operands
+            wanted = plain if seen else torch.full((4,), -math.inf)
+            assert torch.equal(scores[:, q, k], wanted), (q, k)
+    assert not scores[:, len(tokens)].isinf().any()  # `<end>` sees all
+
+
+def test_alibi_and_fire_against_their_formulas() -> None:
+    torch.manual_seed(0)
+    alibi = LinearBias(64, 8, causal=True)(2, 3, 5)[0]
+    for head in range(8):
+        for query in range(3):
+            for key in range(5):
+                ahead = key - query - 2
+                wanted = -math.inf if ahead > 0 else ahead * 2 ** -(head + 1)
+                assert alibi[head, query, key] == wanted
+    fire = FunctionalBias(64, 2, causal=True)
+    found = fire(0, 300, 300)[0]
+    for query, key in ((0, 0), (9, 4), (299, 3), (299, 299)):
+        steep, longest = 0.1 + 1e-3, max(query, 64)
+        share = math.log(steep * (query - key) + 1) / math.log(steep * longest + 1)
+        wanted = fire.outer(fire.inner(torch.tensor([share])).relu()) * fire.gain
+        assert torch.allclose(found[:, query, key], wanted, atol=1e-4)
+    assert found[0, 0, 1] == -math.inf
 
 
 def test_random_positions_ascend_and_fit():

@@ -40,6 +40,8 @@ OPTIONS = [
     StreamOptions(decoder_own_attention=False),
     StreamOptions(aggregated_attention=False),
     StreamOptions(decoder_aggregated_attention=False),
+    StreamOptions(fused_view="mean-and-maximum"),
+    StreamOptions(fused_view="mean-and-maximum", chunk=2, reserved=1),
     StreamOptions(cross_attention="aggregated"),
     StreamOptions(cross_attention="aggregated", chunk=1, reserved=1),
 ]
@@ -86,6 +88,8 @@ SCHEMES = [
     ("relative", "none"),
     ("none", "relative"),
     ("tree-relative", "rotary"),
+    ("tree-symbols", "alibi"),
+    ("tree-messages", "fire"),
     ("randomized", "randomized"),
 ]
 # Every option with the first scheme, every scheme with the first option, and a third of the rest.

@@ -14,18 +14,17 @@ def transformer(
     encoder: str = "sinusoidal", decoder: str = "rotary", dropout: float = 0.0, **options: Any
 ) -> Transformer:
     torch.manual_seed(0)
+    layers = {"encoder_layers": 2, "decoder_layers": 2}
     return Transformer(
         width=WIDTH,
         heads=4,
-        encoder_layers=2,
-        decoder_layers=2,
         feed_forward=48,
         dropout=dropout,
         encoder_positions=encoder,
         decoder_positions=decoder,
         normalize_features=True,
         arities=torch.tensor([0, 0, 0, 1, 2, 2, 0]),
-        **options,
+        **(layers | options),
     ).eval()
 
 
@@ -73,6 +72,18 @@ def test_renaming_symbols_permutes_logits(encoder: str, decoder: str, cross: boo
     other = net(renamed, renaming[problems], renaming[answers])
     assert torch.allclose(one, other[..., renaming], atol=1e-5)
     assert one.abs().max() <= 1 + 1e-5  # cosines
+
+
+def test_a_looped_encoder_is_a_deeper_one_with_equal_layers() -> None:
+    looped, deep = transformer(encoder_loops=2), transformer(encoder_layers=4)
+    weights = looped.state_dict()
+    for key in deep.state_dict():
+        if key.startswith("encoder."):
+            _, number, part = key.split(".", 2)
+            weights[key] = looped.state_dict()[f"encoder.{int(number) % 2}.{part}"]
+    deep.load_state_dict(weights)
+    problems, answers = batch()
+    assert torch.equal(looped(matrix(), problems, answers), deep(matrix(), problems, answers))
 
 
 @EVERY_SCHEME
