@@ -260,7 +260,7 @@ class Answering(Respondent):
     def _together(
         self, questions: list[Question], ids: list[list[int]], longest: int, symbols: int
     ) -> list[Outcome]:
-        from logicgen.model.kinds import grammar_mask
+        from logicgen.model.answer_form import grammar_mask
         from logicgen.model.model import Request
 
         request = Request(ids, symbols, 0, longest, grammar_mask(self.task, longest))

@@ -339,7 +339,7 @@ class Predictor:
     def __init__(
         self, model: Answerer, data: Dataset, table: pa.Table, grammar: bool, ensemble: int
     ) -> None:
-        from logicgen.model.kinds import grammar_mask
+        from logicgen.model.answer_form import grammar_mask
 
         self.model = model
         self.vocabulary = data.vocabulary

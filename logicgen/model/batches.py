@@ -13,7 +13,7 @@ its share of the sequences. So the number of devices changes a training only by 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -90,6 +90,23 @@ class Batch(NamedTuple):
             return found
         rows = self.share.rows.to(device, non_blocking=True)
         return found._replace(share=self.share._replace(rows=rows))
+
+    def with_answers(
+        self, written: Callable[[list[int]], list[int]], vocabulary: Vocabulary
+    ) -> Self:
+        """Return the batch with other answers. `written` translates the ids of an answer."""
+        end = vocabulary.end
+        rows = [row[: row.index(end)] if end in row else None for row in self.targets.tolist()]
+        answers = Ragged.of([written(row) if row is not None else [] for row in rows])
+        found = padded_batch(Ragged.of([[] for _ in rows]), answers, vocabulary)
+        fillers = torch.tensor([row is None for row in rows])  # see `Share`
+        targets = found.targets.masked_fill(fillers[:, None], vocabulary.pad)
+        device = self.targets.device
+        return self._replace(
+            inputs=found.inputs.to(device),
+            targets=targets.to(device),
+            places=found.places.to(device),
+        )
 
     def shared(self, rank: Rank, pad: int) -> Self:
         """Return the part of the batch for one device. pad: id of `<pad>`."""

@@ -20,6 +20,7 @@ from logicgen.data.opening import as_dataset
 from logicgen.errors import LogicgenError
 from logicgen.extras import load_plugin, plugins
 from logicgen.model import capacity
+from logicgen.model.answer_form import AnswerForm, grammar_mask
 from logicgen.model.batches import Batch, BatchStream, Rank, ended, make_batch
 from logicgen.model.model import (
     Answer,
@@ -92,6 +93,9 @@ class EncoderDecoder(Model):
         self.region = region
         # The most symbols and tokens of new problems, if their ranges have grown (`reward.grow`).
         self.grown: tuple[int, int] | None = None
+        self.form: AnswerForm | None = None
+        if recipe.answer_form != "plain":
+            self.form = AnswerForm(recipe.answer_form, load_task(task_name))
         self.embedding = self._embedding()
         if self.embedding.max_symbols is not None and self.embedding.max_symbols < alphabet:
             raise LogicgenError(
@@ -443,6 +447,11 @@ class EncoderDecoder(Model):
     def _decoded(self, request: Request, matrices: Sequence[Tensor]) -> list[list[Answer]]:
         self.eval()
         problems, symbols, decoding = request.problems, request.symbols, request.decoding
+        most, grammar, form = request.max_length, request.grammar, self.form
+        if form is not None:
+            most = form.most(most)
+            if grammar is not None:
+                grammar = grammar_mask(load_task(self.task_name), most, form.form)
         several: list[list[Answer]] = [[] for _ in problems]
         sizes = [self.size(problem) for problem in problems]
         prefixes = decoding.beams if isinstance(decoding, BeamSearch) else decoding.answers
@@ -453,18 +462,23 @@ class EncoderDecoder(Model):
                 matrices,
                 self._padded([problems[row] for row in rows], symbols),
                 self.vocabulary,
-                request.max_length,
-                request.grammar,
+                most,
+                grammar,
                 decoding,
                 self.loss.scale,
                 self.loss.never,
             )
             for row, answers in zip(rows, read_answers(decoded, self.vocabulary), strict=True):
                 several[row] = answers
-        return several
+        return several if form is None else [form.different(answers) for answers in several]
 
     def named(self, batch: Batch, symbols: int) -> Batch:
-        """Return a batch as the network reads it, with canonical names if `canonical` is true."""
+        """Return a batch as the network reads it.
+
+        It has canonical names if `canonical` is true, and answers in the recipe's form.
+        """
+        if self.form is not None:
+            batch = batch.with_answers(self.form.written, self.vocabulary)
         if not self.recipe.canonical:
             return batch
         fixed = len(self.vocabulary)

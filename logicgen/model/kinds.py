@@ -1,10 +1,8 @@
-"""The model class of each kind of network, and the grammar mask of a task."""
+"""The model class of each kind of network."""
 
 from __future__ import annotations
 
 from typing import Any
-
-import torch
 
 from logicgen.data.corpus import Corpus
 from logicgen.data.dataset import Dataset
@@ -15,8 +13,6 @@ from logicgen.model.model import AnyData, Model
 from logicgen.model.ngrams import NGramModel, TextNGramModel
 from logicgen.model.recipe import ModelRecipe
 from logicgen.model.symbol_invariant import SymbolInvariantModel
-from logicgen.nn.decoding import GrammarMask
-from logicgen.tasks import Task
 
 MODELS: dict[str, type[Model]] = {
     "encoder-decoder": EncoderDecoder,
@@ -48,9 +44,3 @@ def model_of_card(card: dict[str, Any]) -> Model:
     """Return the model that the content of a `model.json` describes, with new weights."""
     recipe = ModelRecipe.model_validate(card["recipe"])
     return MODELS[recipe.kind].of_card(recipe, card)
-
-
-def grammar_mask(task: Task, longest: int) -> GrammarMask:
-    """Return a mask that allows only answers of up to `longest` tokens that the task can parse."""
-    automaton = task.answer_automaton(longest)
-    return GrammarMask(torch.from_numpy(automaton.transition), torch.from_numpy(automaton.distance))

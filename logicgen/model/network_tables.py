@@ -45,6 +45,9 @@ class OtherTables(Protocol):
     def canonical(self) -> bool: ...
 
     @property
+    def answer_form(self) -> str: ...
+
+    @property
     def learns(self) -> str: ...
 
     @property
@@ -126,6 +129,10 @@ class NetworkTable(Table):
         if recipe.canonical and self.reads_sequences:
             raise ValueError(
                 f"canonical: for models that answer problems, not network.kind {self.kind!r}"
+            )
+        if recipe.answer_form != "plain" and (self.reads_sequences or recipe.learns != "answers"):
+            raise ValueError(
+                "answer_form: for encoder-decoders with training.learn = 'answers': leave it out"
             )
         if recipe.training is not None:
             self._check_training(recipe.training, recipe.learns)

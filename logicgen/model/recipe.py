@@ -13,7 +13,7 @@ from pydantic import model_validator
 from logicgen import recipes
 from logicgen.errors import nearest
 from logicgen.model.network_tables import NETWORKS, Network, given_keys
-from logicgen.model.recipe_tables import Embedding, LossTable, RewardTable, TrainingTable
+from logicgen.model.recipe_tables import Embedding, Form, LossTable, RewardTable, TrainingTable
 from logicgen.recipes import Table, changed, read_toml, validate
 
 
@@ -23,10 +23,12 @@ class ModelRecipe(Table):
     Attributes:
         canonical: whether symbols are renamed in order of first occurrence before the network reads
             a problem, and renamed back in its answer.
+        answer_form: the order in which a model writes a trace (`answer_form.py`).
     """
 
     description: str = ""
     canonical: bool = False
+    answer_form: Form = "plain"
     network: Network
     embedding: Embedding | None = None
     loss: LossTable | None = None

@@ -48,6 +48,9 @@ class Production:
         return tuple(part for part in self.parts if isinstance(part, str))
 
 
+FURTHER = ("backward", "planned")
+
+
 class Language:
     """A reader of both notations of a language, with their productions.
 
@@ -62,11 +65,14 @@ class Language:
         self.name = path.stem
         with reading(path):
             text = path.read_text(encoding="utf-8")
+        rules = {line.partition(":")[0] for line in text.splitlines()}
+        # The forms of a text. Nothing parses the forms in `FURTHER`.
+        self.starts = ["infix", "prefix", *(form for form in FURTHER if form in rules)]
         try:
             self._lark = lark.Lark(
                 text,
                 parser="lalr",
-                start=["infix", "prefix"],
+                start=self.starts,
                 source_path=str(path),
                 import_paths=[str(path.parent)],
                 transformer=_Builder(build),

@@ -55,17 +55,19 @@ class TokenAutomaton:
 
 
 @lru_cache(maxsize=64)
-def token_automaton(language: Language, longest: int) -> TokenAutomaton:
-    """Return the automaton of all prefix texts of a language with up to `longest` tokens.
+def token_automaton(language: Language, longest: int, start: str = "prefix") -> TokenAutomaton:
+    """Return the automaton of all texts of a rule of a language with up to `longest` tokens.
+
+    start: `prefix`, or another rule in prefix notation.
 
     Raises LogicgenError if a rule of the grammar is left-recursive or can never end.
     """
     import numpy as np  # takes 0.1 s, which solving a formula does not need
 
-    grammar = _PrefixRules(language)
+    grammar = _PrefixRules(language, start)
     classes: list[Token] = [*(Token(text) for text in language.tokens), _ANY_SYMBOL]
-    start: Stacks = frozenset({("prefix",)})
-    states, found = {start: 0}, [start]
+    first: Stacks = frozenset({(start,)})
+    states, found = {first: 0}, [first]
     rows: list[list[int]] = []
     for stacks in found:  # `found` grows during the loop
         row = []
@@ -84,11 +86,11 @@ def token_automaton(language: Language, longest: int) -> TokenAutomaton:
 
 
 class _PrefixRules:
-    """The productions of `prefix`, by the tokens that begin them."""
+    """The productions of a rule in prefix notation, by the tokens that begin them."""
 
-    def __init__(self, language: Language) -> None:
+    def __init__(self, language: Language, start: str) -> None:
         productions: dict[str, list[Production]] = defaultdict(list)
-        for production in language.productions("prefix"):
+        for production in language.productions(start):
             productions[production.rule].append(production)
         self.shortest = self._shortest(productions)
         for rule, length in self.shortest.items():

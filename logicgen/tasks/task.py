@@ -352,12 +352,15 @@ class Task(ABC):
             raise LogicgenError(f"{' '.join(sorted(missing))} cannot be expressed by other tokens")
         return problem
 
-    def answer_automaton(self, longest: int) -> TokenAutomaton:
+    def answer_automaton(self, longest: int, start: str = "prefix") -> TokenAutomaton:
         """Return the automaton of answers with at most `longest` tokens.
 
         Its token classes are the fixed tokens of the vocabulary.
+
+        start: the rule of the grammar; see `token_automaton`.
         """
-        return token_automaton(self.answer_language, longest).widened(self.vocabulary.fixed)
+        automaton = token_automaton(self.answer_language, longest, start)
+        return automaton.widened(self.vocabulary.fixed)
 
 
 def symbols_of(text: str) -> list[str]:

@@ -27,8 +27,8 @@ import torch
 from logicgen.data.dataset import Dataset
 from logicgen.errors import LogicgenError, at
 from logicgen.files import write_text
+from logicgen.model.answer_form import grammar_mask
 from logicgen.model.encoder_decoder import EncoderDecoder
-from logicgen.model.kinds import grammar_mask
 from logicgen.model.model import Request
 from logicgen.model.recipe_tables import RewardTable
 from logicgen.nn.linear import float32_products

@@ -12,8 +12,8 @@ import torch.nn.functional as F
 import logicgen
 from logicgen.data.solved import SolvedProblems, digest
 from logicgen.errors import LogicgenError
+from logicgen.model.answer_form import grammar_mask
 from logicgen.model.few_shot import FewShotModel
-from logicgen.model.kinds import grammar_mask
 from logicgen.model.model import Request
 from logicgen.model.sequences import TrainingRegion, example_tokens
 from logicgen.nn.decoding import GREEDY, BeamSearch

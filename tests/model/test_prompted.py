@@ -16,7 +16,7 @@ from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError
 from logicgen.measures.predictions import About, predict_and_verify
 from logicgen.model import prompted
-from logicgen.model.kinds import grammar_mask
+from logicgen.model.answer_form import grammar_mask
 from logicgen.model.language_model import NeuralLanguageModel
 from logicgen.model.prompted import PromptedModel
 from logicgen.model.sequences import TrainingRegion, example_tokens
