@@ -21,12 +21,12 @@ from logicgen.nn.decoding import GrammarMask
 from logicgen.tasks import Task
 
 
-def grammar_mask(task: Task, longest: int, form: Form = "plain") -> GrammarMask:
+def grammar_mask(task: Task, longest: int, form: Form | None = None) -> GrammarMask:
     """Return a mask that allows only answers of up to `longest` tokens that the task can parse.
 
     Raises LogicgenError if the task has no such form of answers.
     """
-    automaton = task.answer_automaton(longest, "prefix" if form == "plain" else form)
+    automaton = task.answer_automaton(longest, form or "prefix")
     return GrammarMask(torch.from_numpy(automaton.transition), torch.from_numpy(automaton.distance))
 
 

@@ -94,7 +94,7 @@ class EncoderDecoder(Model):
         # The most symbols and tokens of new problems, if their ranges have grown (`reward.grow`).
         self.grown: tuple[int, int] | None = None
         self.form: AnswerForm | None = None
-        if recipe.answer_form != "plain":
+        if recipe.answer_form is not None:
             self.form = AnswerForm(recipe.answer_form, load_task(task_name))
         self.embedding = self._embedding()
         if self.embedding.max_symbols is not None and self.embedding.max_symbols < alphabet:
@@ -406,7 +406,7 @@ class EncoderDecoder(Model):
     def features(self, problems: Tensor) -> int:
         """Return the most features of all layers for a token of padded problems (B, S)."""
         network = self.network
-        layers = network.encoder_layers * network.encoder_loops + network.decoder_layers
+        layers = network.encoder_layers * (network.encoder_loops or 1) + network.decoder_layers
         return layers * network.width
 
     def size(self, problem: Sequence[int]) -> tuple[int, int]:

@@ -45,7 +45,7 @@ class OtherTables(Protocol):
     def canonical(self) -> bool: ...
 
     @property
-    def answer_form(self) -> str: ...
+    def answer_form(self) -> str | None: ...
 
     @property
     def learns(self) -> str: ...
@@ -130,7 +130,7 @@ class NetworkTable(Table):
             raise ValueError(
                 f"canonical: for models that answer problems, not network.kind {self.kind!r}"
             )
-        if recipe.answer_form != "plain" and (self.reads_sequences or recipe.learns != "answers"):
+        if recipe.answer_form and (self.reads_sequences or recipe.learns != "answers"):
             raise ValueError(
                 "answer_form: for encoder-decoders with training.learn = 'answers': leave it out"
             )
@@ -171,7 +171,8 @@ class EncoderDecoderTable(NetworkTable):
             true, and `cross-entropy` requires false.
         rotary_cross_attention: whether queries and keys are rotated in cross-attention, too.
         input_scale: the factor by which embedding rows are multiplied as inputs.
-        encoder_loops: number of times that the encoder's layers are applied, with the same weights.
+        encoder_loops: number of times that the encoder's layers are applied, with the same weights;
+            once if not given.
         position_range: number of positions from which `randomized` positions are drawn.
         shared_positions: whether the j-th token of an answer has the position of the problem's j-th
             token. Otherwise randomized positions of answers are drawn separately.
@@ -201,7 +202,7 @@ class EncoderDecoderTable(NetworkTable):
     normalize_features: bool
     rotary_cross_attention: bool = False
     input_scale: Literal["sqrt-width", "learned"] = "sqrt-width"
-    encoder_loops: Layers = 1
+    encoder_loops: Layers | None = None
     position_range: Context | None = None
     shared_positions: bool = False
 
@@ -267,7 +268,7 @@ class SymbolInvariantTable(EncoderDecoderTable):
             `aggregated_attention` if not given.
         cross_attention: `streams` if the decoder reads the problem's streams, or `aggregated` if it
             reads the fused view of these streams.
-        fused_view: the features of the view at operators: the mean of all streams, or with
+        fused_view: the features of the view at operators: the mean of all streams; with
             `mean-and-maximum` also their maximum, through a linear layer.
         reserved: number of streams for symbols that the problem lacks.
         chunk: number of streams computed at a time; all if not given.
@@ -281,7 +282,7 @@ class SymbolInvariantTable(EncoderDecoderTable):
     aggregated_attention: bool = True
     decoder_aggregated_attention: bool | None = None
     cross_attention: Literal["streams", "aggregated"] = "streams"
-    fused_view: Literal["mean", "mean-and-maximum"] = "mean"
+    fused_view: Literal["mean-and-maximum"] | None = None
     reserved: Annotated[int, Field(ge=0, le=1024)] = 0
     chunk: Positive | None = None
 

@@ -23,12 +23,13 @@ class ModelRecipe(Table):
     Attributes:
         canonical: whether symbols are renamed in order of first occurrence before the network reads
             a problem, and renamed back in its answer.
-        answer_form: the order in which a model writes a trace (`answer_form.py`).
+        answer_form: the order in which a model writes a trace (`answer_form.py`); as stored if not
+            given.
     """
 
     description: str = ""
     canonical: bool = False
-    answer_form: Form = "plain"
+    answer_form: Form | None = None
     network: Network
     embedding: Embedding | None = None
     loss: LossTable | None = None

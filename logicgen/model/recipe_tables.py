@@ -35,7 +35,7 @@ def _shipped_or_plugin(value: Any, check: Callable[[Any], Any]) -> Any:
 
 
 Plugin = WrapValidator(_shipped_or_plugin)
-Form = Literal["plain", "backward", "planned"]
+Form = Literal["backward", "planned"]
 """The form in which a model writes a trace (`answer_form.py`)."""
 
 Positions = Literal["sinusoidal", "randomized", "rotary", "relative", "alibi", "fire", "none"]

@@ -65,8 +65,8 @@ class StreamOptions:
     # `streams`: each stream attends to the same stream of the problem. `aggregated`: each stream
     # attends to the fused view of the problem.
     cross_attention: str = "streams"
-    # The features of the fused view: `mean` of the streams, or `mean-and-maximum`.
-    fused_view: str = "mean"
+    # The features of the fused view: the mean of the streams if not given, or `mean-and-maximum`.
+    fused_view: str | None = None
     reserved: int = 0  # number of streams for symbols that the problem does not contain
     chunk: int | None = None  # see `PaddedStreams`
 

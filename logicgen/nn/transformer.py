@@ -41,7 +41,8 @@ class Transformer(nn.Module):
 
     encoder_positions, decoder_positions: a scheme of `position.py` or `distance_bias.py`, or a
         plugin. The schemes of trees are for the encoder, and need `arities`.
-    encoder_loops: number of times that the encoder's layers are applied, with the same weights.
+    encoder_loops: number of times that the encoder's layers are applied, with the same weights;
+        once if not given.
     position_range: number of positions from which randomized positions are drawn.
     shared_positions: whether tokens of an answer have the positions of the problem's tokens.
     arities: int64 (F + 1,), the number of operands of each fixed token, then of any symbol; 0 for
@@ -72,7 +73,7 @@ class Transformer(nn.Module):
         normalize_features: bool,
         rotary_cross_attention: bool = False,
         input_scale: str = "sqrt-width",
-        encoder_loops: int = 1,
+        encoder_loops: int | None = None,
         position_range: int | None = None,
         shared_positions: bool = False,
         pad: int = 0,
@@ -83,7 +84,7 @@ class Transformer(nn.Module):
         self.encoder_positions, self.decoder_positions = encoder_positions, decoder_positions
         self.rotary_cross_attention = rotary_cross_attention
         self.normalize_features = normalize_features
-        self.encoder_loops = encoder_loops
+        self.encoder_loops = encoder_loops or 1
         self.position_range, self.shared_positions = position_range, shared_positions
         self.dropout = nn.Dropout(dropout)
         # Rows have norm 1. This factor makes inputs with entries of about 1.
