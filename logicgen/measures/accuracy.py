@@ -118,9 +118,11 @@ class Accuracy(Measure):
         pictures = [("answers", "right answers", draw_shares(_shares(measured), study))]
         if (learning := _learning(measured[0])) is not None:
             pictures.append(("learning", "accuracy while training", draw_learning(learning, study)))
-        if (shots := _by_shots(measured)) is not None:
-            figure = draw_answers_by(shots, "shots", study)
-            pictures.append(("shots", "right answers by number of solved problems", figure))
+        shots = _by_shots(measured)
+        for label, lines in shots.items():
+            of, file = (f": {label}", f"shots-{label}") if len(shots) > 1 else ("", "shots")
+            figure = draw_answers_by(lines, "shots", f"{study}{of}")
+            pictures.append((file, f"right answers by number of solved problems{of}", figure))
         for points in measured:
             name, by = points[0].measure, points[0].settings.by
             if by is not None:
@@ -295,30 +297,29 @@ def _shares(measured: list[list[Findings]]) -> dict[str, dict[str, Json]]:
     return found
 
 
-def _by_shots(
-    measured: list[list[Findings]],
-) -> dict[str, list[tuple[float, float, float, float]]] | None:
+def _by_shots(measured: list[list[Findings]]) -> dict[str, Curves]:
     """Return curves of accuracy by number of shots, for each combination of settings and control.
 
-    Each measure gives a point (shots, share, low, high). A control has a curve for each data set.
-    Returns None if fewer than three measures differ in their shots.
+    There is a dictionary of curves for each data set, under the label of its first combination of
+    settings. Each measure gives a point (shots, share, low, high). The result is empty if fewer
+    than three measures differ in their shots.
     """
     by_shots = {points[0].settings.shots: points for points in measured}
     if None in by_shots or len(by_shots) < max(3, len(measured)):
-        return None
-    curves: dict[str, list[tuple[float, float, float, float]]] = {}
-    several = len({point.data_folder for points in measured for point in points}) > 1
+        return {}
+    curves: dict[str, Curves] = {}  # by data set
+    first: dict[Any, str] = {}
     for shots, points in sorted(by_shots.items()):
         for point in points:
             scores = {point.label: [each["score"] for each in point.found]}
-            of = f", {point.label}" if several else ""
             for control in point.found[0].get("controls", ()):
-                scores[f"{PREFIX}{control}{of}"] = _control_scores(point, control)
+                scores[f"{PREFIX}{control}"] = _control_scores(point, control)
+            here = curves.setdefault(first.setdefault(point.data_folder, point.label), {})
             for label, found in scores.items():
                 share = _pooled(found)
                 line = shots, share["accuracy"], share["accuracy_low"], share["accuracy_high"]
-                if line not in curves.setdefault(label, []):
-                    curves[label].append(line)
+                if line not in here.setdefault(label, []):
+                    here[label].append(line)
     return curves
 
 

@@ -214,7 +214,7 @@ def test_an_unknown_control_is_refused_before_any_training(folder):
     refused(run("study", folder / "far.toml", "-o", folder / "far"), "measure none: control:far")
 
 
-def test_a_curve_by_solved_problems_has_a_line_for_each_control():
+def test_a_picture_by_solved_problems_has_a_line_for_each_control():
     def findings(shots, share, control, seeds=2):
         settings = SimpleNamespace(shots=shots, by=None)
         score = {"score": {"accuracy": share, "examples": 50}}
@@ -224,18 +224,19 @@ def test_a_curve_by_solved_problems_has_a_line_for_each_control():
         return [Findings(f"{shots}", settings, "p", choices, "d", "", [0, 1], [], each)]
 
     measured = [findings(4, 0.5, 0.3), findings(0, 0.1, 0.0), findings(1, 0.2, 0.3)]
-    curves = _by_shots(measured)
+    (curves,) = _by_shots(measured).values()
     assert {label: [point[:2] for point in line] for label, line in curves.items()} == {
         "random": [(0, 0.1), (1, 0.2), (4, 0.5)],
         "control:nearest": [(0, 0.0), (1, 0.3), (4, 0.3)],
     }
     other = [[replace(of[0], choices={"rows": "b"}, data_folder="b")] for of in measured]
     both = [one + two for one, two in zip(measured, other, strict=True)]
-    assert list(_by_shots(both)) == [
-        *("random", "control:nearest, random", "b", "control:nearest, b"),
-    ]
-    assert _by_shots(measured[:2]) is None
-    assert _by_shots([*measured[:2], findings(None, 0.5, 0.3)]) is None
+    assert {label: list(lines) for label, lines in _by_shots(both).items()} == {
+        "random": ["random", "control:nearest"],
+        "b": ["b", "control:nearest"],
+    }
+    assert _by_shots(measured[:2]) == {}
+    assert _by_shots([*measured[:2], findings(None, 0.5, 0.3)]) == {}
 
 
 @pytest.mark.slow
