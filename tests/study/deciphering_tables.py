@@ -92,6 +92,7 @@ def perplexities(bits: Iterable[float], places: Iterable[tuple[int, int]]) -> li
 
 LETTERS = [(1, 7), (16, 31), (64, 127), (128, 191), (180, 219), (256, 383), (384, 510)]
 CHARACTERS = [(1, 7), (16, 31), (64, 127), (128, 191), (180, 219), (224, 254)]
+PROSE = [(16, 31), (64, 127), (192, 254)]
 
 
 def _spans(places: Iterable[tuple[int, int]]) -> list[str]:
@@ -184,6 +185,34 @@ def characters_by_position() -> str:
         part_of_cache = cached[point]["share of the cache"].replace("-", "")
         lines.append([name, *(f"{each:.1f}" for each in found), part_of_cache])
     heads = ["perplexity, characters before", *_spans(CHARACTERS), "share of the cache"]
+    return markdown_table(heads, lines)
+
+
+def prose() -> str:
+    """Return the perplexities of English and of Python, with and without names of tokens."""
+    texts = {
+        "python": "Python, characters",
+        "english": "English, characters",
+        "python-byte-pairs": "Python, byte pairs",
+        "english-byte-pairs": "English, byte pairs",
+    }
+    lines = []
+    for text, shown in texts.items():
+        named, nameless = (
+            measures("lexinvariant-prose", f"{text},{model}")["text"]["means"]
+            for model in ("learned", "lexinvariant-names")
+        )
+        cells = [shown]
+        found = [
+            perplexities(each, PROSE)
+            for each in (named["counter_bits"], named["bits"], nameless["bits"])
+        ]
+        for counter, knows, deciphers in zip(*found, strict=True):
+            cells.append(f"{deciphers:.1f} / {counter:.1f} / {knows:.1f}")
+            cells.append(f"{deciphers / knows:.1f}")
+        lines.append(cells)
+    heads = ["text: perplexity of no names / best counter / names"]
+    heads += [head for span in _spans(PROSE) for head in (f"after {span}", "ratio")]
     return markdown_table(heads, lines)
 
 

@@ -27,6 +27,7 @@ from tests.study.deciphering_tables import (
     many,
     partial,
     prompts,
+    prose,
     which_rows,
 )
 from tests.study.made_results import RESULTS, read_lines
@@ -284,7 +285,7 @@ MADE: dict[str, Callable[[], str]] = {
             cache,
         ),
         *(which_rows, many, letters_by_position, letters_found, in_context, in_context_128),
-        *(characters_by_position, prompts, partial, prompting, classes, needed, machines),
+        *(characters_by_position, prose, prompts, partial, prompting, classes, needed, machines),
     )
 }
 
