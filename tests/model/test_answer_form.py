@@ -78,11 +78,16 @@ def test_a_form_is_for_traces():
         read_model_recipe("ltl-interchangeable", changes)
 
 
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("traces") / "data"
+    generate("ltl-mini", folder, size=100, workers=1)
+    return folder
+
+
 @pytest.mark.parametrize("form", ["backward", "planned"])
-def test_a_model_from_recipe_to_evaluation(form, tmp_path):
-    """A trained model answers in plain form, with and without a mask."""
-    data = tmp_path / "data"
-    generate("ltl-mini", data, size=300, workers=1)
+def test_a_model_from_recipe_to_evaluation(form, data, tmp_path):
+    """A trained model answers in plain form."""
     sizes = ("network.width=16", "network.heads=2", "network.encoder_layers=1")
     sizes += ("network.decoder_layers=1", "network.feed_forward=16", "training.steps=5")
     changes = [*sizes, f"answer_form={form!r}"]
