@@ -24,7 +24,7 @@ from logicgen.tasks import Task
 def grammar_mask(task: Task, longest: int, form: Form | None = None) -> GrammarMask:
     """Return a mask that allows only answers of up to `longest` tokens that the task can parse.
 
-    Raises LogicgenError if the task has no such form of answers.
+    form: a form that the answers of the task have; plain if not given.
     """
     automaton = task.answer_automaton(longest, form or "prefix")
     return GrammarMask(torch.from_numpy(automaton.transition), torch.from_numpy(automaton.distance))
