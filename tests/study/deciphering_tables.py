@@ -202,18 +202,17 @@ def prose() -> str:
             measures("lexinvariant-prose", f"{text},{model}")["text"]["means"]
             for model in ("learned", "lexinvariant-names")
         )
-        cells = [shown]
-        found = [
-            perplexities(each, PROSE)
-            for each in (named["counter_bits"], named["bits"], nameless["bits"])
-        ]
-        for counter, knows, deciphers in zip(*found, strict=True):
-            cells.append(f"{deciphers:.1f} / {counter:.1f} / {knows:.1f}")
-            cells.append(f"{deciphers / knows:.1f}")
-        lines.append(cells)
-    heads = ["text: perplexity of no names / best counter / names"]
-    heads += [head for span in _spans(PROSE) for head in (f"after {span}", "ratio")]
-    return markdown_table(heads, lines)
+        least = perplexities(named["bits"], PROSE)
+        lines.append([f"{shown}: with names", *(f"{each:.1f}" for each in least)])
+        for who, bits in (
+            ("without names", nameless["bits"]),
+            ("best counter", named["counter_bits"]),
+        ):
+            pairs = zip(perplexities(bits, PROSE), least, strict=True)
+            lines.append(
+                [f"... {who}", *(f"{own:.1f} ({own / best:.1f} times)" for own, best in pairs)]
+            )
+    return markdown_table(["perplexity, tokens before", *_spans(PROSE)], lines)
 
 
 def prompts() -> str:
