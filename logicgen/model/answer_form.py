@@ -2,7 +2,7 @@
 
     plain      a ; & b c ; { ! a }
     backward   { ! a } ; & b c ; a            the last position of stem and period first
-    planned    1 ; 1 ; { 1 } a ; & b c ; { ! a }      a plan: the trace without its letters
+    planned    1 ; 1 ; { 1 } a ; & b c ; { ! a }      first the trace with `1` at each position
 
 A model writes from left to right, and an early position may depend on a later one. Data sets,
 verifiers and measures know plain answers only: the model translates what it reads and writes.
@@ -42,7 +42,7 @@ class AnswerForm:
             raise LogicgenError(
                 f"answer_form: {form!r} is for traces, not for answers of {task.name}: leave it out"
             )
-        self.between, self.begin, self.end, self.letter = task.vocabulary.encode("; { } 1")
+        self.between, self.begin, self.end, self.true = task.vocabulary.encode("; { } 1")
 
     def most(self, longest: int) -> int:
         """Return the most tokens of an answer that has up to `longest` tokens if it is plain."""
@@ -56,11 +56,11 @@ class AnswerForm:
             marks = (self.between, self.begin, self.end)
             plan: list[int] = []
             for token in answer:
-                # A position becomes one letter.
+                # A position of several tokens becomes `1`.
                 if token in marks:
                     plan.append(token)
-                elif not plan or plan[-1] != self.letter:
-                    plan.append(self.letter)
+                elif not plan or plan[-1] != self.true:
+                    plan.append(self.true)
             return [*plan, *answer]
         place = answer.index(self.begin)
         stem = self._positions(answer[:place])

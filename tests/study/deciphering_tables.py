@@ -202,15 +202,15 @@ def prose() -> str:
             measures("lexinvariant-prose", f"{text},{model}")["text"]["means"]
             for model in ("learned", "lexinvariant-names")
         )
-        least = perplexities(named["bits"], PROSE)
-        lines.append([f"{shown}: with names", *(f"{each:.1f}" for each in least)])
+        known = perplexities(named["bits"], PROSE)
+        lines.append([f"{shown}: with names", *(f"{each:.1f}" for each in known)])
         for who, bits in (
             ("without names", nameless["bits"]),
             ("best counter", named["counter_bits"]),
         ):
-            pairs = zip(perplexities(bits, PROSE), least, strict=True)
+            pairs = zip(perplexities(bits, PROSE), known, strict=True)
             lines.append(
-                [f"... {who}", *(f"{own:.1f} ({own / best:.1f} times)" for own, best in pairs)]
+                [f"... {who}", *(f"{own:.1f} ({own / other:.1f} times)" for own, other in pairs)]
             )
     return markdown_table(["perplexity, tokens before", *_spans(PROSE)], lines)
 
