@@ -2,7 +2,7 @@
 # make test      the tests that need no cluster, browser, object store or third-party trainer
 # make test-all  the tests of `make test`, then all others, whose packages it installs (1.2 GB)
 # make lint      linter, formatter, type checker, and two checkers of prose
-# make check     all tests and lint: what continuous integration runs
+# make check     lint and all tests: what continuous integration runs
 # make docs      the documentation as a site in build/site; a broken link fails
 # make fuzz      a search for inputs, moments and disks that break something, 30 minutes on two cores
 # make bench     throughput figures
@@ -37,7 +37,7 @@ lint: .venv/installed-dev
 	$(BIN)/python -m tests.prose
 	$(BIN)/proselint check --config .proselintrc.json README.md CONTRIBUTING.md SECURITY.md docs/*.md docs/tasks/*.md
 
-check: test-all lint
+check: lint test-all
 
 docs: .venv/installed-docs
 	$(BIN)/python -m mkdocs build --strict
