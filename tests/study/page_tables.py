@@ -4,7 +4,8 @@
 
 prints all tables, or the named ones. A page marks the place of a table with a line
 `<!-- table NAME -->`. `make docs` puts the table there. NAME is a study, whose table is quoted, or
-a function below. Tables of one study are numbered: `copying-search 2` is the second.
+a function below. Tables of one study are numbered: `copying-search 2` is the second. `paired NAME`
+compares the points of a study.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from tests.study.made_results import RESULTS, read_lines
 from tests.study.page_controls import controls_of
 from tests.study.study_tables import (
     minutes,
+    paired,
     part,
     quoted,
     rows,
@@ -294,6 +296,8 @@ def make(name: str) -> str:
     """Return the table that a name stands for."""
     if name in MADE:
         return MADE[name]()
+    if name.startswith("paired "):
+        return paired(name.removeprefix("paired "))
     return f"{quoted(name)}\n\n{controls_of(name.partition(' ')[0])}".rstrip()
 
 

@@ -6,11 +6,16 @@ import atexit
 import csv
 from contextlib import suppress
 from functools import cache
+from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 from unittest import mock
 
+import numpy as np
+from scipy.stats import ttest_rel
+
+from logicgen.data.cards import markdown_table
 from tests.study.made_results import RESULTS, read_lines, write_results
 
 Row = dict[str, str]
@@ -93,3 +98,34 @@ def spread(cell: str) -> str:
 
 def minutes(row: Row) -> str:
     return f"{float(row['minutes']):.0f} minutes"
+
+
+def paired(study: str) -> str:
+    """Return the differences of the points of a study, with paired t-tests over the seeds.
+
+    Trials of one seed were trained and tested on the same problems.
+    """
+    by_point: dict[str, dict[int, dict[str, Any]]] = {}
+    for record in read_lines(RESULTS / study).values():
+        seed = record["arguments"]["seed"]
+        point = record["point"].removesuffix(f"-{seed}")
+        by_point.setdefault(point, {})[seed] = record["found"]["measures"]
+    heads = {
+        f"{name}{words}": (name, key)
+        for name in next(iter(by_point.values()))[0]
+        for words, key in (("", "accuracy"), (", verified", "verified_accuracy"))
+    }
+    lines = []
+    for first, second in combinations(by_point, 2):
+        seeds = sorted(by_point[first])
+        cells = []
+        for name, key in heads.values():
+            pair = [
+                np.array([by_point[each][seed][name]["score"][key] for seed in seeds])
+                for each in (first, second)
+            ]
+            p = ttest_rel(*pair).pvalue
+            chance = "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
+            cells.append(f"{100 * np.mean(pair[0] - pair[1]):+.1f} ({chance})")
+        lines.append([f"`{first}` minus `{second}`", *cells])
+    return markdown_table(["points, over the seeds", *heads], lines)

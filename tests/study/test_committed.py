@@ -18,7 +18,7 @@ from tests.study.deciphering_tables import perplexities
 from tests.study.made_results import RESULTS, ROOT, on_page_markdown, read_lines, read_sums, sums
 from tests.study.page_controls import GUESSES, controls_of, guessed, measured
 from tests.study.page_tables import MADE, MARKER, PAGES, marked
-from tests.study.study_tables import made, measures, quoted, tables
+from tests.study.study_tables import made, measures, paired, quoted, tables
 
 # `commands` holds records of commands that are no studies.
 STUDIES = sorted(
@@ -114,12 +114,31 @@ def test_a_page_holds_no_table_of_figures_but_the_comparison_with_published_clai
         assert heads == (claims if page.name == "results.md" else set()), page.name
 
 
+def test_paired_differences_belong_to_the_same_seed():
+    accuracies = {"a": (0.5, 0.6, 0.7), "b": (0.4, 0.4, 0.6)}  # differences 10, 20 and 10 points
+    records = {
+        f"{point}-{seed}": {
+            "point": f"{point}-{seed}",
+            "arguments": {"seed": seed},
+            "found": {
+                "measures": {"test": {"score": {"accuracy": each, "verified_accuracy": each / 2}}}
+            },
+        }
+        for point, values in accuracies.items()
+        for seed, each in reversed(list(enumerate(values)))
+    }
+    with mock.patch("tests.study.study_tables.read_lines", return_value=records):
+        line = paired("made-up").splitlines()[-1]
+    # Student's t is 4 with two degrees of freedom: p = 1 - 4 / sqrt(18) = 0.057.
+    assert line == "| `a` minus `b` | +13.3 (p = 0.057) | +6.7 (p = 0.057) |"
+
+
 @pytest.mark.slow
 def test_every_table_of_accuracies_has_a_control():
     """Controls are columns of the table, or the sentence below it names the best control."""
     for name in marked():
         study = name.partition(" ")[0]
-        if name in MADE or study == GUESSES:
+        if name in MADE or study in (GUESSES, "paired"):  # `paired`: differences, not accuracies
             continue
         known = guessed()
         assert all(each in known for each in measured(study)), (study, measured(study))
