@@ -95,13 +95,14 @@ def test_a_batch_that_is_trained_in_pieces_has_the_same_gradients(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = model_of(kind)
-    problems, answers = [[4, 5, 6, 7], [], [8, 3], [4]], [[4, 5], [6], [], [5, 6]]
+    problems, answers = [[4, 5, 6, 7], [], [8, 3], [4]] * 3, [[4, 5], [6], [], [5, 6]] * 3
     batch = padded_batch(Ragged.of(problems), Ragged.of(answers), model.vocabulary)
     read: list[int] = []
     model.transformer.register_forward_pre_hook(lambda _, given: read.append(len(given[1])))
     found = []
     per_problem = 5 * capacity.KEPT * model.features(batch.problems)  # the longest, <end>
-    for limit, sizes in ((2**31, [4]), (2 * per_problem, [2, 2]), (1, [1] * 4)):
+    in_pieces = 2 * per_problem * capacity.PIECE_SHARE
+    for limit, sizes in ((2**31, [12]), (in_pieces, [2, 2, 2, 3, 3]), (1, [1] * 12)):
         monkeypatch.setitem(capacity.MOST_KEPT, "cpu", limit)
         read.clear()
         model.zero_grad()
