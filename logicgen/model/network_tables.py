@@ -271,7 +271,7 @@ class SymbolInvariantTable(EncoderDecoderTable):
         fused_view: the features of the view at operators: the mean of all streams; with
             `mean-and-maximum` also their maximum, through a linear layer.
         reserved: number of streams for symbols that the problem lacks.
-        chunk: number of streams computed at a time; all if not given.
+        chunk: number of streams computed at a time when answering; all if not given.
     """
 
     embeddings: ClassVar[Mapping[str, type[EmbeddingTable]]] = {"symbol-invariant": StreamTable}

@@ -23,7 +23,6 @@ from dataclasses import dataclass, replace
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.utils.checkpoint import checkpoint
 
 from logicgen.nn.layers import Attention, Packing, Positions
 from logicgen.nn.memory import KeysValues
@@ -95,9 +94,7 @@ class PaddedStreams:
         at: the positions of the tokens.
         weights: (R, T, N), the weights of streams in the fused view.
         exist: (R, N), whether each stream exists.
-        chunk: number of streams computed at a time. None means all streams. In training each chunk
-            is computed again in the backward pass, so that only one vector per stream, token and
-            layer is stored.
+        chunk: number of streams computed at a time without gradients; None: all streams.
     """
 
     at: Positions
@@ -122,13 +119,12 @@ class PaddedStreams:
     def each(self, function: Callable[..., Tensor], x: Tensor, *others: Tensor) -> Tensor:
         """Apply a function to one chunk of streams at a time; join the results.
 
+        With gradients, apply it to all streams: training divides batches instead (`Batch.pieces`).
         Streams are dimension 1 of all tensors.
         """
-        if self.chunk is None or x.shape[1] <= self.chunk:
+        if self.chunk is None or torch.is_grad_enabled():
             return function(x, *others)
         chunks = zip(*(torch.split(part, self.chunk, 1) for part in (x, *others)), strict=True)
-        if torch.is_grad_enabled():
-            return torch.cat([checkpoint(function, *c, use_reentrant=False) for c in chunks], dim=1)
         return torch.cat([function(*c) for c in chunks], dim=1)
 
     def fuse(self, x: Tensor) -> Tensor:

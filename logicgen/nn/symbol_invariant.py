@@ -159,12 +159,10 @@ class StreamDecoderLayer(FusedLayer, DecoderLayer):
             new = at.keys_values(self.answer_attention.keys_values, y, False)
             keys, values = memory.remember(memory.answers, layer, new)
 
-            def own(x: Tensor, *past: Tensor) -> Tensor:
-                # A chunk computes the norm again, so that the backward pass need not store it.
-                read = y if isinstance(at, PackedStreams) else self.norm_answer(x)
-                return self.add(x, at.attend(self.answer_attention, read, past, False))
+            def own(x: Tensor, y: Tensor, *past: Tensor) -> Tensor:
+                return self.add(x, at.attend(self.answer_attention, y, past, False))
 
-            x = at.each(own, x, keys, values)
+            x = at.each(own, x, y, keys, values)
         fused: KeysValues | None = None
         if options.decoder_aggregates:
             view = self.view(x, at)
@@ -236,7 +234,7 @@ class SymbolInvariantTransformer(Transformer):
     def forward(
         self, matrix: Tensor, problems: Tensor, answers: Tensor, places: Tensor | None = None
     ) -> Tensor:
-        if problems.device.type != "cpu" or self.options.chunk is not None:
+        if problems.device.type != "cpu":
             places = None  # all places are computed
         memory = self.encode(matrix, problems, places is not None)
         return self.logits(matrix, self.decode(matrix, answers, memory, places), memory)
