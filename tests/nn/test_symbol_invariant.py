@@ -223,10 +223,10 @@ def test_without_streams_across_all_symbols_look_alike_at_first():
 def test_chunks_change_no_answer_and_are_for_answering_alone(gradients):
     """Without gradients, four of forty streams are computed at a time."""
     matrix, problem = rows(40), torch.arange(F, F + 40)[None]
-    found, most = [], []
+    found, most, sizes = [], [], []
     for chunk in (None, 4):
         made = network(StreamOptions(chunk=chunk))
-        sizes = []
+        sizes.clear()
         for layer in made.decoder:
             layer.feed_forward.register_forward_pre_hook(lambda _, x: sizes.append(x[0].shape[1]))
         with torch.set_grad_enabled(gradients):
