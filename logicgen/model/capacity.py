@@ -13,9 +13,9 @@ KEPT = 180
 # Most bytes that training keeps, by device, in float32; in bfloat16, usual on a GPU, half of them.
 # Larger batches are trained in parts, which takes a third longer.
 MOST_KEPT = {"cpu": 2**31, "cuda": 3 * 2**35}
-# The pieces of a batch that is too large need this part of that memory: one fourth. The backward
-# pass computes large and small pieces again, so small pieces take no longer.
-PIECE_SHARE = 4
+# A batch that is too large is read in pieces, each of which needs this share of that memory. The
+# backward pass computes large and small pieces again, so small pieces take no longer.
+PIECE_SHARE = 0.25
 # Most tokens of all streams, with padding, that training reads at a time, by device. A GPU computes
 # padding, too, so the pieces of a batch have similar numbers of symbols. A CPU leaves padding out.
 MOST_PADDED: dict[str, int | None] = {"cpu": None, "cuda": 2**18}

@@ -298,7 +298,7 @@ class EncoderDecoder(Model):
         most = capacity.kept_tokens(self.features(batch.problems), batch.problems.device)
         if len(batch.problems) * max(batch.problems.shape[1], batch.inputs.shape[1]) <= most:
             return [torch.arange(len(batch.problems), device=batch.problems.device)], False
-        return batch.pieces(self.vocabulary.pad, most // capacity.PIECE_SHARE), True
+        return batch.pieces(self.vocabulary.pad, int(most * capacity.PIECE_SHARE)), True
 
     def validate(self, batch: Batch, data: ProblemData) -> dict[str, Tensor]:
         """Return the loss of a held-out batch, and the share of exact greedy answers."""

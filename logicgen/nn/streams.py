@@ -122,7 +122,7 @@ class PaddedStreams:
         With gradients, apply it to all streams: training divides batches instead (`Batch.pieces`).
         Streams are dimension 1 of all tensors.
         """
-        if self.chunk is None or torch.is_grad_enabled():
+        if self.chunk is None or x.shape[1] <= self.chunk or torch.is_grad_enabled():
             return function(x, *others)
         chunks = zip(*(torch.split(part, self.chunk, 1) for part in (x, *others)), strict=True)
         return torch.cat([function(*c) for c in chunks], dim=1)

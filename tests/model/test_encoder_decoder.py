@@ -101,7 +101,7 @@ def test_a_batch_that_is_trained_in_pieces_has_the_same_gradients(
     model.transformer.register_forward_pre_hook(lambda _, given: read.append(len(given[1])))
     found = []
     per_problem = 5 * capacity.KEPT * model.features(batch.problems)  # the longest, <end>
-    in_pieces = 2 * per_problem * capacity.PIECE_SHARE
+    in_pieces = int(2 * per_problem / capacity.PIECE_SHARE)
     for limit, sizes in ((2**31, [12]), (in_pieces, [2, 2, 2, 3, 3]), (1, [1] * 12)):
         monkeypatch.setitem(capacity.MOST_KEPT, "cpu", limit)
         read.clear()
