@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from textwrap import fill
@@ -59,6 +60,9 @@ Curves = dict[str, list[tuple[float, float, float, float]]]
 
 # A legend has three labels side by side if none has more characters.
 LONG = 25
+
+# Scores of controls, by all that they depend on.
+_scored_controls: dict[str, Json] = {}
 
 # Patterns of bars, used when the colors repeat.
 HATCHES: list[dict[str, Any]] = [
@@ -187,16 +191,22 @@ def controls(settings: Any, data: Dataset, subject: Subject) -> Json:
 
     A control answers the model's problems, with the same number of solved problems before each.
     """
-    found: Json = {}
     shots = _answerer(settings, data, subject).shots
-    for name in settings.controls:
+    return {name: _control_score(name, settings, data, shots) for name in settings.controls}
+
+
+def _control_score(name: str, settings: Any, data: Dataset, shots: int) -> Json:
+    """Return the score of a control. It is computed once, because trials share their problems."""
+    options = settings.model_dump(include={"limit", "embedding_seeds"})
+    asked = [name, data.fingerprint, settings.split, options, shots, settings.verified]
+    key = json.dumps([*asked, settings.temperature])
+    if key not in _scored_controls:
         control = ControlAnswerer(data, f"{PREFIX}{name}", shots)
         about = About.of(control.region, f"{PREFIX}{name}", data, settings.split)
-        options = settings.model_dump(include={"limit", "embedding_seeds"})
         options["verified"] = _verified(settings)
         table = predict_and_verify(control, data, about, grammar=False, **options)
-        found[name] = Scores.of(table, about).score().flat()
-    return found
+        _scored_controls[key] = Scores.of(table, about).score().flat()
+    return _scored_controls[key]
 
 
 def _verified(settings: Any) -> VerifiedSearch | None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 import logicgen
 from logicgen.data.corpus import make_corpus
 from logicgen.data.opening import read_data_recipe
 from logicgen.errors import LogicgenError
+from logicgen.measures import accuracy
 from logicgen.measures.control_answers import ControlAnswerer
+from logicgen.measures.measure import Subject
 from logicgen.model.model import Request
+from logicgen.study.recipe import MeasureTable
 from logicgen.tasks import load_task
 from logicgen.tasks.controls import load_control
 from tests.data.corpora import automaton_recipe
@@ -85,6 +90,30 @@ def test_a_corpus_has_no_problems_for_a_control(tmp_path):
     make_corpus(automaton_recipe(), tmp_path / "strings", name="tiny")
     with pytest.raises(LogicgenError, match=r"control:nearest: controls answer problems; .*corpus"):
         logicgen.evaluate("control:nearest", tmp_path / "strings")
+
+
+def test_trials_of_a_study_share_the_scores_of_controls(logic, tmp_path, monkeypatch):
+    answered = []
+    predict = accuracy.predict_and_verify
+    monkeypatch.setattr(
+        accuracy, "predict_and_verify", lambda *a, **b: answered.append(a) or predict(*a, **b)
+    )
+    monkeypatch.setattr(accuracy, "_scored_controls", {})
+    model = SimpleNamespace(answerer=lambda *asked, **how: SimpleNamespace(shots=0))
+    subject = Subject(model, "a model", tmp_path, "cpu")
+    table = MeasureTable(name="test", controls=["meanings", "all-true"], verified=16)
+    first = accuracy.controls(table, logic, subject)
+    assert accuracy.controls(table, logic, subject) == first
+    assert len(answered) == 2
+    for name in table.controls:
+        overall = score(logic, name, tmp_path / name, verified=16)["overall"]
+        assert first[name].items() <= overall.items()
+    plain = accuracy.controls(table.model_copy(update={"verified": None}), logic, subject)
+    few = accuracy.controls(table.model_copy(update={"limit": 9}), logic, subject)
+    assert len(answered) == 6
+    assert "verified_accuracy" in first["meanings"]
+    assert "verified_accuracy" not in plain["meanings"]
+    assert few["meanings"]["examples"] == 9
 
 
 def test_what_a_control_cannot_do(logic, tmp_path):
