@@ -10,9 +10,10 @@ import torch
 MOST_SCORES = 2**26
 # Bytes that training keeps for each feature of a token in a layer, measured.
 KEPT = 180
-# Most bytes that training keeps, by device, in float32; in bfloat16, usual on a GPU, half of them.
-# Larger batches are trained in parts, which takes a third longer.
-MOST_KEPT = {"cpu": 2**31, "cuda": 3 * 2**35}
+# Most bytes that training keeps, in float32; in bfloat16, usual on a GPU, half of them. Larger
+# batches are trained in parts, which takes a third longer.
+MOST_KEPT = 2**31  # on a CPU
+KEPT_SHARE = 0.7  # on a GPU: share of its memory
 # A batch that is too large is read in pieces, each of which needs this share of that memory. The
 # backward pass computes large and small pieces again, so small pieces take no longer.
 PIECE_SHARE = 0.25
@@ -29,7 +30,10 @@ def kept_tokens(features: int, device: torch.device) -> int:
 
     features: number of features of a token in all layers.
     """
-    return MOST_KEPT[_kind(device)] // (KEPT * features)
+    most = MOST_KEPT
+    if _kind(device) == "cuda":
+        most = int(torch.cuda.get_device_properties(device).total_memory * KEPT_SHARE)
+    return most // (KEPT * features)
 
 
 def padded_tokens(device: torch.device) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -103,7 +104,7 @@ def test_a_batch_that_is_trained_in_pieces_has_the_same_gradients(
     per_problem = 5 * capacity.KEPT * model.features(batch.problems)  # the longest, <end>
     in_pieces = int(2 * per_problem / capacity.PIECE_SHARE)
     for limit, sizes in ((2**31, [12]), (in_pieces, [2, 2, 2, 3, 3]), (1, [1] * 12)):
-        monkeypatch.setitem(capacity.MOST_KEPT, "cpu", limit)
+        monkeypatch.setattr(capacity, "MOST_KEPT", limit)
         read.clear()
         model.zero_grad()
         loss, _ = model.training_loss(batch, torch.Generator().manual_seed(1), False)
@@ -131,7 +132,7 @@ def test_on_a_gpu_pieces_have_similar_numbers_of_symbols(monkeypatch: pytest.Mon
         (2**18, capacity.KEPT * token * 7 * 9, (cut, True)),  # the memory is the limit
     ):
         monkeypatch.setitem(capacity.MOST_PADDED, "cpu", most)
-        monkeypatch.setitem(capacity.MOST_KEPT, "cpu", kept)
+        monkeypatch.setattr(capacity, "MOST_KEPT", kept)
         pieces, again = model.pieces(batch)
         assert ([each.tolist() for each in pieces], again) == expected
         model.zero_grad()
@@ -142,6 +143,16 @@ def test_on_a_gpu_pieces_have_similar_numbers_of_symbols(monkeypatch: pytest.Mon
     for other in found[1:]:
         for ours, theirs in zip(found[0], other, strict=True):
             torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-6)
+
+
+def test_more_tokens_are_kept_on_a_gpu_with_more_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    cpu, gpu = torch.device("cpu"), torch.device("cuda", 0)
+    for memory in (16 * 2**30, 80 * 2**30):
+        properties = SimpleNamespace(total_memory=memory)
+        monkeypatch.setattr(torch.cuda, "get_device_properties", {gpu: properties}.__getitem__)
+        kept = capacity.kept_tokens(100, gpu) * 100 * capacity.KEPT
+        assert 0.69 * memory < kept < 0.7 * memory
+    assert capacity.kept_tokens(100, cpu) == 2**31 // (100 * capacity.KEPT)
 
 
 def test_answers_do_not_depend_on_the_problems_beside_them() -> None:
@@ -170,7 +181,7 @@ def test_pieces_are_read_again_in_the_same_mode(monkeypatch: pytest.MonkeyPatch)
     batch = padded_batch(sequences, sequences, model.vocabulary)
     found = []
     for limit in (2**31, 1):
-        monkeypatch.setitem(capacity.MOST_KEPT, "cpu", limit)
+        monkeypatch.setattr(capacity, "MOST_KEPT", limit)
         model.zero_grad()
         logs = model.log_probabilities(batch, torch.Generator().manual_seed(1))
         assert model.transformer.training
