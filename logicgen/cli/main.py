@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import os
 import signal
 import sys
 import threading
 import warnings
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import click
 
 INTERRUPTED = "interrupted; no half-written file is left; run the same command to start again"
 
@@ -37,7 +40,7 @@ def main() -> None:
     warnings.formatwarning = lambda message, *_: f"logicgen: warning: {message}\n"
     interruptions = raise_interruptions()
     try:
-        status = group.main(standalone_mode=False) or 0
+        status = group.main(prog_name="logicgen", standalone_mode=False) or 0
         flush_output()
     except BaseException as error:
         if os.environ.get("LOGICGEN_TRACEBACK"):
@@ -79,11 +82,7 @@ def _explained(error: BaseException) -> int:
         case click.exceptions.Exit():
             return error.exit_code
         case click.ClickException():
-            shown = io.StringIO()
-            error.show(file=shown)
-            say(shown.getvalue().rstrip("\n"))
-            if isinstance(error, click.NoSuchOption) and error.option_name.startswith("->"):
-                say("(put -- before a PROBLEM that begins with -)")
+            say(f"logicgen: {_wrong_arguments(error)}")
             return error.exit_code
         case KeyboardInterrupt() | click.Abort():
             # Click turns KeyboardInterrupt into Abort, with the original exception as its cause.
@@ -100,6 +99,18 @@ def _explained(error: BaseException) -> int:
                 drop_output()
             say(f"logicgen: {_reason(error)}")
             return 2
+
+
+def _wrong_arguments(error: click.ClickException) -> str:
+    """Return what is wrong with the arguments of a command, in one line, and the remedy."""
+    import click
+
+    text = " ".join(error.format_message().split()).rstrip(".")
+    text = (text[:1].lower() + text[1:]).replace(". (Did", " (did")
+    if isinstance(error, click.NoSuchOption) and error.option_name.startswith("->"):
+        return f"{text}: put -- before a PROBLEM that begins with -"
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    return f"{text}: see {context.command_path} --help" if context else text
 
 
 def _reason(error: BaseException) -> str:

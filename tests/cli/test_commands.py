@@ -355,15 +355,20 @@ def test_a_timeout_ends_a_solver_that_does_not_answer():
 
 
 def test_usage_errors():
-    refused(run("solve", "--task", "propositional"), "PROBLEM")
-    refused(run("solve", "a"), "--task")
-    refused(run("solve", "--task", "propositional", "--timeout", "0", "a"), "timeout")
+    said = [
+        refused(run("solve", "--task", "propositional"), "PROBLEM", "see logicgen solve --help"),
+        refused(run("solve", "a"), "--task"),
+        refused(run("solve", "--task", "propositional", "--timeout", "0", "a"), "timeout"),
+        refused(run("solve", "--tsk", "ltl", "a"), "no such option '--tsk' (did you mean"),
+        refused(run("solve", "--task", "ltl", "->a"), "put -- before a PROBLEM that begins with -"),
+        refused(run("verify", "--task", "propositional", "a"), "ANSWER"),
+        refused(run("frobnicate"), "no such command 'frobnicate': see logicgen --help"),
+    ]
+    assert all(each.count("\n") == 1 and each.startswith("logicgen: ") for each in said)
     refused(run("solve", "--task", "proposition", "a"), "did you mean propositional")
     solve = ("solve", "--task", "propositional")
     refused(run(*solve, "--solver", "spto", "a"), "no solver is called 'spto'")
     refused(run(*solve, "--in", "nowhere.txt"), "nowhere.txt", "No such file")
-    refused(run("verify", "--task", "propositional", "a"), "ANSWER")
-    refused(run("frobnicate"), "frobnicate")
 
 
 def test_a_file_that_is_not_utf8(tmp_path):

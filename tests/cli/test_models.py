@@ -135,7 +135,7 @@ def test_compare(demo, undrawn, tmp_path):
     local = "give a local path"
     refused(run("report", tmp_path / "a", "s3://b/c", *out), "'EVALUATION|DATA ...'", local)
     refused(run("report", tmp_path / "a", tmp_path / "b", "-o", "s3://b/c"), "'--out'", local)
-    refused(run("report", tmp_path / "a", tmp_path / "b"), "Missing option '-o' / '--out'")
+    refused(run("report", tmp_path / "a", tmp_path / "b"), "missing option '-o' / '--out'")
 
 
 def test_covariance(demo, tmp_path):
