@@ -16,14 +16,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import cache
+from itertools import accumulate
 from random import Random
+from typing import NamedTuple
 
 from logicgen.errors import LogicgenError
 from logicgen.solvers.lassos import all_or_some, evaluate, holds
 from logicgen.solvers.ltl_graph import TRUE, Graph
 from logicgen.syntax.formula import Formula
 from logicgen.tasks.placement import Placement
-from logicgen.tasks.planned_word import EVENTUALLY, ONE, TIGHT, PlannedWord, bits
+from logicgen.tasks.planned_word import EVENTUALLY, ONE, TIGHT, PlannedWord, bits, weighted_choice
 from logicgen.tasks.task import Cell, Draw, Source
 
 # The weights of the numbers of positions of a plan, from 2 positions on.
@@ -34,6 +37,9 @@ TOKENS_PER_POSITION = 5
 
 # The probability of a further requirement while this number of tokens is left.
 FURTHER, SPARE = 0.7, 6
+
+# The roots of a requirement; `goal` stands for the literals of a goal. `_roots` has their weights.
+ROOTS = ("goal", "X", "U", "&", "release")
 
 # The length of a requirement that is not for the goal of a position, before spare tokens are added.
 SHORT = 3
@@ -143,8 +149,26 @@ def conjunction(rng: Random, parts: list[Formula]) -> Formula:
     return parts[0]
 
 
-Goal = tuple[int, list[int]]
-"""A position of the plan, and symbols: their literals have to hold at the position."""
+class Goal(NamedTuple):
+    """A position of the plan, and symbols: their literals have to hold at the position.
+
+    tokens: the number of tokens of the conjunction of the literals.
+    """
+
+    position: int
+    symbols: list[int]
+    tokens: int
+
+
+@cache
+def _roots(away: bool, spare: int) -> list[float]:
+    """Return the sums of the weights of `ROOTS`, up to each root of a requirement.
+
+    away: whether the goal is at another position.
+    spare: the number of tokens that the literals of the goal leave.
+    """
+    weights = (0 if away else 2, away, 2 * (spare > 1), 0.6 * (away and spare > 2))
+    return [*accumulate((*weights, spare > 3 + away))]
 
 
 class Obligations:
@@ -157,7 +181,7 @@ class Obligations:
     def formula(self, tokens: int) -> Formula | None:
         """Return a formula of `tokens` tokens that is true on the plan."""
         goals = self._goals()
-        sizes = [self._least(goal) + (goal[0] > 0) for goal in goals]
+        sizes = [goal.tokens + (goal.position > 0) for goal in goals]
         spare = tokens + 1 - sum(sizes) - len(sizes)
         if spare < 0:
             return None
@@ -197,12 +221,11 @@ class Obligations:
             for position in group:
                 found[position].append(chosen)
             groups += ([p for p in group if values[chosen] >> p & 1 == true] for true in (0, 1))
-        return list(found.items())
+        return [self._goal(position, symbols) for position, symbols in found.items()]
 
-    def _least(self, goal: Goal) -> int:
-        """Return the number of tokens of the literals of a goal."""
-        position, symbols = goal
-        return sum(self.plan.literal(i, position).length + 1 for i in symbols) - 1
+    def _goal(self, position: int, symbols: list[int]) -> Goal:
+        literals = [self.plan.literal(i, position) for i in symbols]
+        return Goal(position, symbols, sum(each.length + 1 for each in literals) - 1)
 
     def _part(self, tokens: int, goal: Goal | None, later: int) -> Formula | None:
         """Return a requirement that is true at the first position.
@@ -222,7 +245,7 @@ class Obligations:
 
     def _random_goal(self) -> Goal:
         symbol = self.rng.choice([*sorted(self.plan.missing), self.rng.randrange(self.symbols)])
-        return self.rng.randrange(self.plan.positions), [symbol]
+        return self._goal(self.rng.randrange(self.plan.positions), [symbol])
 
     def _exclusion(self, tokens: int, later: int) -> Formula | None:
         if tokens < 6 or self.rng.random() < 0.5:
@@ -232,17 +255,10 @@ class Obligations:
 
     def _requirement(self, tokens: int, place: int, goal: Goal, later: int) -> Formula | None:
         """Return a formula that is true at position `place` of the plan, and leads to a goal."""
-        spare, away = tokens - self._least(goal), place != goal[0]
+        spare, away = tokens - goal.tokens, place != goal.position
         if spare < away or (spare == 1 and not away):
             return None
-        weights = {
-            "goal": 0 if away else 2,
-            "X": away,
-            "U": 2 * (spare > 1),
-            "&": 0.6 * (away and spare > 2),
-            "release": spare > 3 + away,
-        }
-        (root,) = self.rng.choices([*weights], [*weights.values()])
+        root = weighted_choice(self.rng, ROOTS, _roots(away, spare))
         if root == "goal":
             return self._reached(tokens, goal, later)
         if root == "X":
@@ -254,11 +270,10 @@ class Obligations:
 
     def _reached(self, tokens: int, goal: Goal, later: int) -> Formula | None:
         """Return a conjunction of the literals of a goal with a random formula."""
-        position, symbols = goal
-        parts = [self.plan.literal(i, position) for i in symbols]
-        self.plan.missing -= set(symbols)
-        if spare := tokens - self._least(goal):
-            other = self.plan.formula(spare - 1, 1 << position, 0, later)
+        parts = [self.plan.literal(i, goal.position) for i in goal.symbols]
+        self.plan.missing -= set(goal.symbols)
+        if spare := tokens - goal.tokens:
+            other = self.plan.formula(spare - 1, 1 << goal.position, 0, later)
             if other is None:
                 return None
             parts.append(other)
@@ -268,9 +283,9 @@ class Obligations:
         """Return an until that waits from `place` to a random position on the way to the goal."""
         rng, plan = self.rng, self.plan
         way = plan.path(place)
-        way = way[: way.index(goal[0]) + 1]
+        way = way[: way.index(goal.position) + 1]
         stop = rng.choice(way if len(way) == 1 or rng.random() < 0.5 else way[1:])
-        most = tokens - 1 - self._least(goal) - (stop != goal[0])
+        most = tokens - 1 - goal.tokens - (stop != goal.position)
         if most < 1:
             return None
         size = rng.randint(1, most if rng.random() < 0.5 else min(most, 3))
@@ -292,7 +307,7 @@ class Obligations:
         """
         rng, here = self.rng, 1 << place
         tokens -= 1 if both else 3
-        size = rng.randint(1, tokens - self._least(goal) - (place != goal[0]))
+        size = rng.randint(1, tokens - goal.tokens - (place != goal.position))
         yes, no = (here, 0) if both else (0, here)
         other = self.plan.formula(size, yes, no, later + tokens - size)
         rest = other and self._requirement(tokens - size, place, goal, later)
