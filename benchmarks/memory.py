@@ -32,7 +32,7 @@ def measured(symbols: int, tokens: int, problems: int, limit: float) -> str:
     from logicgen.tasks.problem_samples import ProblemSamples
 
     task, model = load_task("ltl"), load_model("ltl", "cpu")
-    capacity.MOST_KEPT["cpu"] = int(limit * 2**30)
+    capacity.MOST_KEPT = int(limit * 2**30)
     reward = model.recipe.reward.model_copy(update={"symbols": (1, symbols)})
     model.recipe = model.recipe.model_copy(update={"reward": reward})
     operators = {"!": 1, "&": 1, "X": 1, "U": 1}

@@ -23,6 +23,7 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 from logicgen.data.dataset import EncodedSplit, Ragged
+from logicgen.model import capacity
 from logicgen.tokens import Vocabulary
 
 
@@ -142,6 +143,7 @@ class Batch(NamedTuple):
 
         def read(*whole: Tensor) -> Tensor:
             """Return the logits of a piece, always in the mode of the first reading."""
+            capacity.return_memory(matrix.device)
             mode = network.training
             network.train(training)
             logits: Tensor = network(*whole)

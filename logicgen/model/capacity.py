@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator, Sequence
 
 import torch
@@ -23,6 +24,8 @@ MOST_PADDED: dict[str, int | None] = {"cpu": None, "cuda": 2**18}
 # Most unfinished answers that are continued together, by device. Each answer needs memory for its
 # keys and values.
 MOST_ROWS = {"cpu": 1024, "cuda": 8192}
+
+_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # a function of glibc
 
 
 def kept_tokens(features: int, device: torch.device) -> int:
@@ -62,6 +65,16 @@ def answered_together(
         together = max(min(most, problems_together(sizes[order[-1]][0], longest)), 1)
         yield order[-together:]
         del order[-together:]
+
+
+def return_memory(device: torch.device) -> None:
+    """Return freed memory to the system, if the device is a CPU and the C library is glibc.
+
+    Otherwise glibc keeps freed memory between blocks in use. After several pieces of a batch, this
+    can be as much as one piece needs.
+    """
+    if device.type == "cpu" and _trim is not None:
+        _trim(0)
 
 
 def _kind(device: torch.device) -> str:

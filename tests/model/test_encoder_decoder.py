@@ -100,17 +100,21 @@ def test_a_batch_that_is_trained_in_pieces_has_the_same_gradients(
     batch = padded_batch(Ragged.of(problems), Ragged.of(answers), model.vocabulary)
     read: list[int] = []
     model.transformer.register_forward_pre_hook(lambda _, given: read.append(len(given[1])))
+    returned: list[torch.device] = []
+    monkeypatch.setattr(capacity, "return_memory", returned.append)
     found = []
     per_problem = 5 * capacity.KEPT * model.features(batch.problems)  # the longest, <end>
     in_pieces = int(2 * per_problem / capacity.PIECE_SHARE)
     for limit, sizes in ((2**31, [12]), (in_pieces, [2, 2, 2, 3, 3]), (1, [1] * 12)):
         monkeypatch.setattr(capacity, "MOST_KEPT", limit)
         read.clear()
+        returned.clear()
         model.zero_grad()
         loss, _ = model.training_loss(batch, torch.Generator().manual_seed(1), False)
         assert sorted(read) == sizes
         loss.backward()
         assert len(read) == len(sizes) * (2 if len(sizes) > 1 else 1)  # read again
+        assert len(returned) == (len(read) if len(sizes) > 1 else 0)
         gradients = [each.grad for each in model.parameters() if each.grad is not None]
         found.append([loss.detach(), *gradients])
     for other in found[1:]:
