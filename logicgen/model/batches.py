@@ -18,12 +18,13 @@ from typing import NamedTuple, Self
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 from logicgen.data.dataset import EncodedSplit, Ragged
 from logicgen.model import capacity
+from logicgen.nn.transformer import Transformer
 from logicgen.tokens import Vocabulary
 
 
@@ -123,7 +124,7 @@ class Batch(NamedTuple):
 
     def read_in_pieces(
         self,
-        network: nn.Module,
+        network: Transformer,
         matrix: Tensor,
         pad: int,
         pieces: Sequence[Tensor],
@@ -146,7 +147,9 @@ class Batch(NamedTuple):
             capacity.return_memory(matrix.device)
             mode = network.training
             network.train(training)
+            network.recompute = len(whole[1]) == 1  # a problem that may be too large for the memory
             logits: Tensor = network(*whole)
+            network.recompute = False
             network.train(mode)
             return logits
 

@@ -284,7 +284,7 @@ class EncoderDecoder(Model):
         if anew and share is not None:
             matrix = matrix[share.rows]
         pieces, recompute = self.pieces(batch)
-        if len(pieces) == 1:
+        if len(pieces) == 1 and not recompute:
             return batch, self.transformer(matrix, batch.problems, batch.inputs, batch.places)
         pad = self.vocabulary.pad
         return batch, batch.read_in_pieces(self.transformer, matrix, pad, pieces, recompute)

@@ -202,9 +202,7 @@ class SymbolInvariantTransformer(Transformer):
         positions = self.problem_positions(problems, mask)
         at = self._arranged(problems, mask[:, 0, 0], streams, positions, packed)
         x = self._stream_inputs(matrix, problems, streams, at)
-        for layer in self.looped_encoder():
-            x = layer(x, at)
-        x = self.norm_encoder(x)
+        x = self.norm_encoder(self.through_encoder(x, at))
         of_view = self.options.reads_view
         read = at.fuse(x) if of_view else x
         keys_values = [

@@ -15,12 +15,13 @@ tokens, T answer tokens, H heads, D = width / H, F fixed tokens, V rows of the m
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from typing import cast
+from collections.abc import Callable
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from logicgen.nn.distance_bias import distance_bias
 from logicgen.nn.layers import DecoderLayer, EncoderLayer, Packing, Positions
@@ -54,6 +55,7 @@ class Transformer(nn.Module):
         sqrt(width).
     """
 
+    recompute = False  # whether each layer of the encoder is computed again in the backward pass
     arities: Tensor | None
     encoder_bias: nn.Module | None  # for relative and tree-relative positions, and plugins
     encoder_layer: Callable[..., EncoderLayer] = EncoderLayer
@@ -118,9 +120,7 @@ class Transformer(nn.Module):
             at = at.packed(Packing.of(places, (problems.shape[0], problems.shape[1])))
             x = at.packing.pack(x)  # type: ignore[union-attr]
         x = self.dropout(x)
-        for layer in self.looped_encoder():
-            x = layer(x, at)
-        x = self.norm_encoder(x)  # (problems, tokens, width)
+        x = self.norm_encoder(self.through_encoder(x, at))  # (problems, tokens, width)
         decoder = cast(list[DecoderLayer], self.decoder)
         rotation, packing = at.problem_rotation, at.packing
         keys_values = [layer.keys_values(x, rotation, packing) for layer in decoder]
@@ -148,10 +148,11 @@ class Transformer(nn.Module):
             x = F.normalize(x, dim=-1)
         return at.packing.pad(x) if at.packing is not None else x  # (sequences, tokens, width)
 
-    def looped_encoder(self) -> Iterator[nn.Module]:
-        """Yield the encoder's layers in the order in which they are applied."""
-        for _ in range(self.encoder_loops):
-            yield from self.encoder
+    def through_encoder(self, x: Tensor, at: Any) -> Tensor:
+        """Return the output of the encoder's layers for the input x. `at` is for all layers."""
+        for layer in [*self.encoder] * self.encoder_loops:
+            x = checkpoint(layer, x, at, use_reentrant=False) if self.recompute else layer(x, at)
+        return x
 
     def present(self, problems: Tensor) -> Tensor:
         """Return whether each of (B, S) ids is a token, not padding: bool (B, 1, 1, S)."""

@@ -122,6 +122,28 @@ def test_a_batch_that_is_trained_in_pieces_has_the_same_gradients(
             torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_large_problem_is_read_again_layer_by_layer(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = model_of(kind)
+    batch = padded_batch(Ragged.of([[4, 5, 6, 7]]), Ragged.of([[4, 5]]), model.vocabulary)
+    read: list[int] = []
+    model.transformer.encoder[0].register_forward_pre_hook(lambda *_: read.append(1))
+    found = []
+    for limit, times in ((2**31, 1), (1, 3)):
+        monkeypatch.setattr(capacity, "MOST_KEPT", limit)
+        read.clear()
+        model.zero_grad()
+        loss, _ = model.training_loss(batch, torch.Generator().manual_seed(1), False)
+        loss.backward()
+        assert len(read) == times  # with its piece, and once more by itself
+        gradients = [each.grad for each in model.parameters() if each.grad is not None]
+        found.append([loss.detach(), *gradients])
+    for ours, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-6)
+
+
 def test_on_a_gpu_pieces_have_similar_numbers_of_symbols(monkeypatch: pytest.MonkeyPatch) -> None:
     model = model_of("a stream for each symbol")
     problems = [[5, 5, 5], [], [4, 5, 6, 7, 8], [4, 5], [6, 5, 8, 7, 6, 5]]  # 4, ... are symbols
