@@ -67,6 +67,7 @@ def solve(
     """Print the answer to each PROBLEM, or answer the problems of a file as JSON lines.
 
     A problem that ends in .cnf is a DIMACS file. Its answer is in the format of SAT competitions.
+    With --in, the exit status is 2 if a problem does not parse.
 
     \b
     logicgen solve --task propositional "a & !b | c"
@@ -90,7 +91,8 @@ def solve(
         raise click.UsageError("--out goes with --in FILE")
     options["draws"] = options["draws"] or 16
     if source is not None:
-        run_bulk(library.solve_lines(task, source, **options), target, "status", "solving")
+        rows = library.solve_lines(task, source, **options)
+        _check_lines(source, run_bulk(rows, target, "status", "solving")["invalid"], "answered")
         return
     for text, note in library.shown_answers(task, problems, **options):
         put(text)
@@ -137,7 +139,8 @@ def verify(
     elif task is None:
         raise click.UsageError("Missing option '--task'.")
     if source is not None:
-        _verify_lines(str(task), source, target, **options)
+        rows = library.verify_lines(str(task), source, **options)
+        _check_lines(source, run_bulk(rows, target, "verdict", "verifying")["error"], "checked")
         return 0
     if answer is None:
         raise click.UsageError("the ANSWER is missing (write an empty answer as '')")
@@ -146,22 +149,17 @@ def verify(
     return _verify_one(str(task), str(problem), answer, **options)
 
 
-def _verify_lines(task: str, source: str, target: str | None, **options: Any) -> None:
-    """Check the answer in each line of a file, and write the verdicts.
+def _check_lines(source: str, wrong: int, done: str) -> None:
+    """Raise LogicgenError if lines of a file were wrong. All results are written by then.
 
     source: the file, or - for standard input.
-    target: the file for the verdicts; None for standard output.
-
-    If lines cannot be checked, the function first writes all verdicts, then raises LogicgenError.
+    wrong: the number of wrong lines.
+    done: what they could not be: answered or checked.
     """
-    rows = library.verify_lines(task, source, **options)
-    if errors := run_bulk(rows, target, "verdict", "verifying")["error"]:
+    if wrong:
         place = "standard input" if source == "-" else source
-        raise LogicgenError(
-            f"{place}: lines that cannot be checked: {errors:,}. They are not JSON with a problem"
-            " and an answer, or the problem does not parse: see the reason in each row with the"
-            " verdict 'error'"
-        )
+        lines = "1 line" if wrong == 1 else f"{wrong:,} lines"
+        raise LogicgenError(f"{place}: {lines} cannot be {done}: see the key 'reason' in the rows")
 
 
 def _verify_one(

@@ -60,7 +60,7 @@ def test_long_lines_are_invalid_and_cost_no_time_of_others(tmp_path):
     lines = ["a", "(" * (LONGEST + 1), '{"problem": "' + "é" * LONGEST + '"}', "b"]
     (tmp_path / "lines.txt").write_text("\n".join([*lines, "c" * (9 * LONGEST)]))
     result = run("solve", "--task", "ltl", "--in", tmp_path / "lines.txt", "--timeout", 20)
-    assert result.returncode == 0, result.stderr
+    assert result.returncode == 2, result.stderr
     found = rows(result.stdout)
     assert [row["status"] for row in found] == ["sat", "invalid", "invalid", "sat", "invalid"]
     assert found[1]["reason"] == "a line of more than 16,000,000 characters"

@@ -77,7 +77,8 @@ def test_files(tmp_path):
     source, target = tmp_path / "in.txt", tmp_path / "out.jsonl"
     source.write_text("a U b\nG a &\na & !a\n")
     result = run("solve", "--task", "ltl", "--in", source, "--out", target)
-    assert result.returncode == 0, result.stderr
+    assert result.returncode == 2
+    assert f"{source}: 1 line cannot be answered" in result.stderr
     assert "1 sat" in result.stderr
     solved = rows(target.read_text())
     assert [row["status"] for row in solved] == ["sat", "invalid", "unsat"]
