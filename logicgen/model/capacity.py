@@ -13,7 +13,7 @@ MOST_SCORES = 2**26
 KEPT = 180
 # Most bytes that training keeps, in float32; in bfloat16, usual on a GPU, half of them. Larger
 # batches are trained in parts, which takes a third longer.
-MOST_KEPT = 2**31  # on a CPU
+MOST_KEPT = 2**31  # on other devices than a GPU
 KEPT_SHARE = 0.7  # on a GPU: share of its memory
 # A batch that is too large is read in pieces, each of which needs this share of that memory. The
 # backward pass computes large and small pieces again, so small pieces take no longer.
@@ -34,7 +34,7 @@ def kept_tokens(features: int, device: torch.device) -> int:
     features: number of features of a token in all layers.
     """
     most = MOST_KEPT
-    if _kind(device) == "cuda":
+    if device.type == "cuda":
         most = int(torch.cuda.get_device_properties(device).total_memory * KEPT_SHARE)
     return most // (KEPT * features)
 
