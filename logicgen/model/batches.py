@@ -24,7 +24,7 @@ from torch.utils.checkpoint import checkpoint
 
 from logicgen.data.dataset import EncodedSplit, Ragged
 from logicgen.model import capacity
-from logicgen.nn.transformer import Transformer
+from logicgen.nn.transformer import Transformer, mode
 from logicgen.tokens import Vocabulary
 
 
@@ -145,12 +145,12 @@ class Batch(NamedTuple):
         def read(*whole: Tensor) -> Tensor:
             """Return the logits of a piece, always in the mode of the first reading."""
             capacity.return_memory(matrix.device)
-            mode = network.training
-            network.train(training)
             network.recompute = len(whole[1]) == 1  # a problem that may be too large for the memory
-            logits: Tensor = network(*whole)
-            network.recompute = False
-            network.train(mode)
+            try:
+                with mode(network, training):
+                    logits: Tensor = network(*whole)
+            finally:
+                network.recompute = False
             return logits
 
         for rows in pieces:

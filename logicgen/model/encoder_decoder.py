@@ -46,7 +46,7 @@ from logicgen.nn.embedding import (
 from logicgen.nn.loss import AdaCos, CrossEntropy
 from logicgen.nn.position import TREE_SCHEMES
 from logicgen.nn.token_rows import SequenceRows
-from logicgen.nn.transformer import Transformer
+from logicgen.nn.transformer import Transformer, mode
 from logicgen.tasks import Task, load_task
 from logicgen.tokens import Vocabulary
 
@@ -267,12 +267,9 @@ class EncoderDecoder(Model):
         The probabilities are computed as in decoding: without dropout, with one draw of the
         embedding's random rows.
         """
-        training = self.training
-        self.train(False)
-        batch, logits = self._logits(batch, generator)
-        found = self.loss.log_probabilities(logits, batch.targets)
-        self.train(training)
-        return found
+        with mode(self, False):
+            batch, logits = self._logits(batch, generator)
+            return self.loss.log_probabilities(logits, batch.targets)
 
     def _logits(self, batch: Batch, generator: torch.Generator) -> tuple[Batch, Tensor]:
         """Return the batch that the network reads, and the logits (B, T, V) of its answers."""

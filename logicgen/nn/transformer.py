@@ -15,7 +15,8 @@ tokens, T answer tokens, H heads, D = width / H, F fixed tokens, V rows of the m
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, cast
 
 import torch
@@ -35,6 +36,21 @@ from logicgen.nn.position import (
     rotations,
     sinusoidal,
 )
+
+
+@contextmanager
+def mode(module: nn.Module, training: bool) -> Iterator[None]:
+    """Within the context, put a module into training mode, or into evaluation mode.
+
+    Functions that a backward pass computes again need it. They may run in another mode than at
+    first, and they end with an exception once all that the backward pass needs is computed.
+    """
+    before = module.training
+    module.train(training)
+    try:
+        yield
+    finally:
+        module.train(before)
 
 
 class Transformer(nn.Module):
@@ -150,8 +166,18 @@ class Transformer(nn.Module):
 
     def through_encoder(self, x: Tensor, at: Any) -> Tensor:
         """Return the output of the encoder's layers for the input x. `at` is for all layers."""
+        training = self.training
+
+        def read(layer: nn.Module, x: Tensor) -> Tensor:
+            with mode(layer, training):
+                found: Tensor = layer(x, at)
+            return found
+
         for layer in [*self.encoder] * self.encoder_loops:
-            x = checkpoint(layer, x, at, use_reentrant=False) if self.recompute else layer(x, at)
+            if self.recompute:
+                x = checkpoint(read, layer, x, use_reentrant=False)
+            else:
+                x = layer(x, at)
         return x
 
     def present(self, problems: Tensor) -> Tensor:

@@ -212,6 +212,9 @@ def test_pieces_are_read_again_in_the_same_mode(monkeypatch: pytest.MonkeyPatch)
         logs = model.log_probabilities(batch, torch.Generator().manual_seed(1))
         assert model.transformer.training
         logs.sum().backward()
+        # The backward pass leaves functions early; they change nothing that stays.
+        assert all(module.training for module in model.modules())
+        assert not model.transformer.recompute
         gradients = [each.grad for each in model.parameters() if each.grad is not None]
         found.append([logs.detach(), *gradients])
         part = batch.shared(Rank(1, 2), model.vocabulary.pad)  # a sequence, and one without targets
