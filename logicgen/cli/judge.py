@@ -154,7 +154,7 @@ def _check_lines(source: str, wrong: int, done: str) -> None:
 
     source: the file, or - for standard input.
     wrong: the number of wrong lines.
-    done: what they could not be: answered or checked.
+    done: `answered` or `checked`.
     """
     if wrong:
         place = "standard input" if source == "-" else source

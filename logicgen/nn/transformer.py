@@ -165,7 +165,10 @@ class Transformer(nn.Module):
         return at.packing.pad(x) if at.packing is not None else x  # (sequences, tokens, width)
 
     def through_encoder(self, x: Tensor, at: Any) -> Tensor:
-        """Return the output of the encoder's layers for the input x. `at` is for all layers."""
+        """Return the output of the encoder's layers for inputs x.
+
+        at: the positions of the tokens, as each layer takes them.
+        """
         training = self.training
 
         def read(layer: nn.Module, x: Tensor) -> Tensor:

@@ -162,7 +162,7 @@ class Goal(NamedTuple):
 
 @cache
 def _roots(away: bool, spare: int) -> list[float]:
-    """Return the sums of the weights of `ROOTS`, up to each root of a requirement.
+    """Return, for each of `ROOTS`, the sum of its weight and of all weights before it.
 
     away: whether the goal is at another position.
     spare: the number of tokens that the literals of the goal leave.

@@ -50,7 +50,7 @@ def bits(positions: Iterable[int]) -> int:
 def weighted_choice(rng: Random, options: Sequence[str], sums: Sequence[float]) -> str:
     """Return an option, as `rng.choices` does, in half the time.
 
-    sums: the sums of the weights up to each option.
+    sums: for each option, the sum of its weight and of all weights before it.
     """
     return options[bisect(sums, rng.random() * sums[-1], 0, len(options) - 1)]
 
@@ -64,7 +64,10 @@ def literals(symbols: int) -> list[tuple[Formula, Formula]]:
 
 @cache
 def _roots(negate: bool, binary: bool) -> tuple[list[str], list[float]]:
-    """Return the roots of a formula, and the sums of their weights up to each root."""
+    """Return possible roots, and for each the sum of its weight and of all weights before it.
+
+    negate: whether `!` is possible. binary: whether there are enough tokens for two operands.
+    """
     roots = [root for root in ROOTS if root != "!" or negate][: None if binary else -2]
     return roots, [*accumulate(ROOTS[root] for root in roots)]
 

@@ -286,51 +286,6 @@ def test_an_answer_that_does_not_parse_is_invalid_with_the_reason():
         assert lines[1:] == ["  a & & b", "      ^"]
 
 
-def test_bulk_solve_goes_on_after_bad_lines(tmp_path):
-    source, target = tmp_path / "in.txt", tmp_path / "out.jsonl"
-    source.write_text('a & !b\n\na &\na & !a\n{"problem": "c", "id": 7}\n{"id": 8}\n{broken\n')
-    result = run(
-        "solve", "--task", "propositional", "--in", source, "--out", target, "--workers", 2
-    )
-    refused(result, "6 in ", f"logicgen: {source}: 3 lines cannot be answered: see the key")
-    assert "a second" in result.stderr
-    found = rows(target.read_text())
-    statuses = [row["status"] for row in found]
-    assert statuses == ["sat", "invalid", "unsat", "sat", "invalid", "invalid"]
-    assert found[0] == {"problem": "a & !b", "status": "sat", "witness": "a=1, b=0"}
-    assert found[1]["reason"].startswith("line 1, column 4")
-    assert found[3] == {"problem": "c", "id": 7, "status": "sat", "witness": "c=1"}
-    assert not (tmp_path / "out.jsonl.part").exists()
-
-
-def test_what_solve_writes_verify_reads():
-    solved = run("solve", "--task", "propositional", "--in", "-", stdin="a ^ b\n!c\n")
-    lines = [{"problem": r["problem"], "answer": r["witness"]} for r in rows(solved.stdout)]
-    text = "".join(json.dumps(line) + "\n" for line in lines)
-    verified = run("verify", "--task", "propositional", "--in", "-", "--out", "-", stdin=text)
-    assert [row["verdict"] for row in rows(verified.stdout)] == ["correct", "correct"]
-    assert "2 in " in verified.stderr
-
-
-def test_bulk_verify_tells_bad_lines_from_bad_answers():
-    lines = [
-        '{"problem": "a", "answer": "a=0"}',
-        '{"problem": "a"}',
-        "[1]",
-        '{"problem": "a", "answer": 3}',
-        '{"problem": "a &", "answer": "a=1"}',
-        '{"problem": "a", "answer": "a & & b"}',
-    ]
-    result = run("verify", "--task", "propositional", "--in", "-", stdin="\n".join(lines))
-    assert result.returncode == 2
-    found = [row["verdict"] for row in rows(result.stdout)]
-    assert found == ["incorrect", "error", "error", "error", "error", "invalid"]
-    assert "4 error, 1 incorrect, 1 invalid" in result.stderr
-    assert "standard input: 4 lines cannot be checked: see the key 'reason'" in result.stderr
-    good = "\n".join([lines[0], lines[-1]])
-    assert run("verify", "--task", "propositional", "--in", "-", stdin=good).returncode == 0
-
-
 def hard_formula(holes):
     """The pigeonhole principle, which takes a SAT solver exponentially long to refute."""
     pigeons = range(holes + 1)
