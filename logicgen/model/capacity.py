@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 
 import torch
 
-# Most attention scores of a batch for each head. With four heads this is a gigabyte.
-MOST_SCORES = 2**26
-# Bytes that training keeps for each feature of a token in a layer, measured.
+# Most attention scores of a batch for each head, by device. With four heads, 2**26 scores are a
+# gigabyte.
+MOST_SCORES = {"cpu": 2**26, "cuda": 2**28}
+# Bytes that training keeps for each feature of a token in a layer, measured in float32. In
+# bfloat16, usual on a GPU, it is half as many.
 KEPT = 180
-# Most bytes that training keeps, in float32; in bfloat16, usual on a GPU, half of them. Larger
-# batches are trained in parts, which takes a third longer.
+# Most bytes that training keeps. Larger batches are trained in parts, which takes a third longer.
 MOST_KEPT = 2**31  # on other devices than a GPU
 KEPT_SHARE = 0.7  # on a GPU: share of its memory
 # A batch that is too large is read in pieces, each of which needs this share of that memory. The
@@ -33,10 +34,11 @@ def kept_tokens(features: int, device: torch.device) -> int:
 
     features: number of features of a token in all layers.
     """
-    most = MOST_KEPT
+    most, each = MOST_KEPT, KEPT
     if device.type == "cuda":
         most = int(torch.cuda.get_device_properties(device).total_memory * KEPT_SHARE)
-    return most // (KEPT * features)
+        each = KEPT // 2 if torch.is_autocast_enabled("cuda") else KEPT
+    return most // (each * features)
 
 
 def padded_tokens(device: torch.device) -> int | None:
@@ -44,9 +46,9 @@ def padded_tokens(device: torch.device) -> int | None:
     return MOST_PADDED[_kind(device)]
 
 
-def problems_together(streams: int, tokens: int) -> int:
+def problems_together(streams: int, tokens: int, device: torch.device) -> int:
     """Return the most problems with these numbers of streams and tokens that are read together."""
-    return MOST_SCORES // (streams * tokens**2) or 1
+    return MOST_SCORES[_kind(device)] // (streams * tokens**2) or 1
 
 
 def answered_together(
@@ -62,7 +64,7 @@ def answered_together(
     longest = max((tokens for _, tokens in sizes), default=0) + 1
     most = min(MOST_ROWS[_kind(device)] // prefixes, batch_size)
     while order:
-        together = max(min(most, problems_together(sizes[order[-1]][0], longest)), 1)
+        together = min(most, problems_together(sizes[order[-1]][0], longest, device)) or 1
         yield order[-together:]
         del order[-together:]
 

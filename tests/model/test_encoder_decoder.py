@@ -61,14 +61,16 @@ def test_memory_limits_how_many_problems_are_read_together(monkeypatch: pytest.M
 
     monkeypatch.setattr(encoder_decoder, "decode", noting)
     for scores, expected in ((2**26, [4]), (2 * 4**2, [2, 2]), (1, [1, 1, 1, 1])):
-        monkeypatch.setattr(capacity, "MOST_SCORES", scores)
+        monkeypatch.setitem(capacity.MOST_SCORES, "cpu", scores)
         sizes.clear()
         assert likeliest(model, PROBLEMS, 8, 0, 4) == best
         assert sizes == expected
     monkeypatch.undo()
-    assert capacity.problems_together(100, 200) == 2**26 // (100 * 200**2) == 16
-    assert capacity.problems_together(1, 10) == 2**26 // 100
-    assert capacity.problems_together(10_000, 10_000) == 1
+    cpu, gpu = torch.device("cpu"), torch.device("cuda")
+    assert capacity.problems_together(100, 200, cpu) == 2**26 // (100 * 200**2) == 16
+    assert capacity.problems_together(100, 200, gpu) == 2**28 // (100 * 200**2) == 67
+    assert capacity.problems_together(1, 10, cpu) == 2**26 // 100
+    assert capacity.problems_together(10_000, 10_000, cpu) == 1
 
 
 KINDS: dict[str, tuple[type[EncoderDecoder], dict[str, Any]]] = {
@@ -178,6 +180,11 @@ def test_more_tokens_are_kept_on_a_gpu_with_more_memory(monkeypatch: pytest.Monk
         monkeypatch.setattr(torch.cuda, "get_device_properties", {gpu: properties}.__getitem__)
         kept = capacity.kept_tokens(100, gpu) * 100 * capacity.KEPT
         assert 0.69 * memory < kept < 0.7 * memory
+        with monkeypatch.context() as patch:  # autocast to bfloat16 needs a GPU
+            patch.setattr(torch, "is_autocast_enabled", {"cuda": True}.__getitem__)
+            assert capacity.kept_tokens(100, gpu) * 100 * capacity.KEPT == pytest.approx(
+                2 * kept, rel=1e-6
+            )
     assert capacity.kept_tokens(100, cpu) == 2**31 // (100 * capacity.KEPT)
 
 
