@@ -9,7 +9,7 @@ import torch
 
 # Most attention scores of a batch for each head, by device. With four heads, 2**26 scores are a
 # gigabyte.
-MOST_SCORES = {"cpu": 2**26, "cuda": 2**28}
+MOST_SCORES = {"cpu": 2**26, "cuda": 2**27}
 # Bytes that training keeps for each feature of a token in a layer, measured in float32. In
 # bfloat16, usual on a GPU, it is half as many.
 KEPT = 180

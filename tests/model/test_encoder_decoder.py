@@ -68,7 +68,7 @@ def test_memory_limits_how_many_problems_are_read_together(monkeypatch: pytest.M
     monkeypatch.undo()
     cpu, gpu = torch.device("cpu"), torch.device("cuda")
     assert capacity.problems_together(100, 200, cpu) == 2**26 // (100 * 200**2) == 16
-    assert capacity.problems_together(100, 200, gpu) == 2**28 // (100 * 200**2) == 67
+    assert capacity.problems_together(100, 200, gpu) == 2**27 // (100 * 200**2) == 33
     assert capacity.problems_together(1, 10, cpu) == 2**26 // 100
     assert capacity.problems_together(10_000, 10_000, cpu) == 1
 
