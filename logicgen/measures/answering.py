@@ -17,6 +17,7 @@ from logicgen.errors import FormatError, LogicgenError
 from logicgen.measures.predictions import Verifier
 from logicgen.measures.verified import Outcome, VerifiedSearch, draw_until_accepted
 from logicgen.solvers import Status, Verdict
+from logicgen.syntax.answers import Trace
 from logicgen.tasks import Task, fitting_solver, load_task
 from logicgen.tasks.controls import load_control
 from logicgen.tasks.judge import Item
@@ -111,7 +112,8 @@ class Respondent(ABC):
         questions = [self.question(problem) for problem in problems]
         for question, outcome in zip(questions, self.answers(questions), strict=True):
             row = solved(task, outcome)
-            warning = f"warning: {question.warning}" if question.warning else ""
+            said = self.warning(question, outcome)
+            warning = f"warning: {said}" if said else ""
             if row["status"] == "unknown":
                 yield f"unknown: {row['reason']}", warning
             else:
@@ -126,8 +128,8 @@ class Respondent(ABC):
         A line contains a problem, or a JSON object with the key `problem`. The status is `sat` with
         a verified witness, or `unsat` if the solver confirms it. It is `unknown` if no answer was
         right, and `invalid` if the model cannot read the problem. In these two cases the result
-        contains a `reason`. It contains a `warning` if the problem is larger than those that the
-        model was trained on.
+        contains a `reason`. It contains a `warning` if the problem, or the number of positions of
+        its answer, is larger than in the model's training.
         """
         there = (line for line in lines if line.strip())
         while chunk := list(islice(there, CHUNK)):
@@ -145,9 +147,13 @@ class Respondent(ABC):
             outcomes = self.answers(list(questions.values()))
             for place, outcome in zip(questions, outcomes, strict=True):
                 rows[place] |= solved(self.task, outcome)
-                if questions[place].warning:
-                    rows[place]["warning"] = questions[place].warning
+                if warning := self.warning(questions[place], outcome):
+                    rows[place]["warning"] = warning
             yield from rows
+
+    def warning(self, question: Question, outcome: Outcome) -> str:
+        """Return how a problem and its answer differ from those of the training."""
+        return question.warning
 
 
 class ControlRespondent(Respondent):
@@ -238,6 +244,16 @@ class Answering(Respondent):
         if symbols > most_symbols:
             parts.append(f"{symbols} symbols, after training on up to {most_symbols}")
         return "; ".join(parts)
+
+    def warning(self, question: Question, outcome: Outcome) -> str:
+        most, parts = max(self.model.region.positions, default=None), [question.warning]
+        if most is not None and Verdict(outcome.verdict).is_right:
+            answer = self.task.decode_answer(outcome.prediction)
+            if isinstance(answer, Trace) and (found := len(answer.positions)) > most:
+                parts.append(
+                    f"an answer of {found} positions, after stored answers of up to {most}"
+                )
+        return "; ".join(filter(None, parts))
 
     def answers(self, questions: list[Question]) -> list[Outcome]:
         """Return the outcome of each question: see `Respondent.answers`.

@@ -319,11 +319,13 @@ class RegionTable(Table):
     Attributes:
         symbols, length: inclusive ranges.
         tokens: the fixed tokens that occur; empty if they are unknown.
+        positions: fewest and most positions of the stored traces; empty if there are none.
     """
 
     symbols: Symbols
     length: Lengths
     tokens: list[str] = Field(default=[])
+    positions: list[Count] = Field(default=[], max_length=2)
 
 
 class ModelCard(Table):

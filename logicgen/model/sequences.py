@@ -305,11 +305,13 @@ class TrainingRegion:
 
     symbols, length: inclusive ranges.
     tokens: the fixed tokens that occur; empty if they are unknown.
+    positions: fewest and most positions of the stored traces; empty if there are none.
     """
 
     symbols: tuple[int, int]
     length: tuple[int, int]
     tokens: tuple[str, ...] = ()
+    positions: tuple[int, ...] = ()
 
     @property
     def largest(self) -> tuple[int, int]:
@@ -360,10 +362,21 @@ def problem_data(dataset: Dataset) -> ProblemData:
         vocabulary=dataset.vocabulary,
         task_name=dataset.task.name,
         fingerprint=dataset.fingerprint,
-        region=TrainingRegion(region.symbols, region.length, tokens),
+        region=TrainingRegion(region.symbols, region.length, tokens, _positions(dataset, train)),
         dataset=dataset,
         folder=dataset.folder,
     )
+
+
+def _positions(dataset: Dataset, train: EncodedSplit) -> tuple[int, ...]:
+    """Return the fewest and the most positions of the traces in a split; empty if it has none."""
+    if dataset.task.logic != "ltl":
+        return ()
+    ids, offsets = train.answers.ids, train.answers.offsets
+    ends = np.cumsum(ids == dataset.vocabulary.encode(";")[0], dtype=np.int64)
+    before = np.append(0, ends)[offsets]
+    counts = np.diff(before)[train.answers.lengths > 0] + 1
+    return (int(counts.min()), int(counts.max())) if len(counts) else ()
 
 
 def sequence_data(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -106,6 +107,18 @@ def test_a_problem_larger_than_those_of_the_training_has_a_warning():
     assert shown[0][1] == "verified, 1 of 2 draws used"
     assert shown[1][1].startswith("verified, 1 of 2 draws used; warning: 13 tokens")
     assert shown[2][1].startswith("warning: ")
+
+
+def test_an_answer_with_more_positions_than_stored_answers_has_a_warning():
+    fake = Fake("a ; { b }", "{ a }")
+    fake.region = replace(fake.region, positions=(1, 1))
+    with Answering(fake, draws=2) as answering:
+        rows = list(answering.answer_lines(["a & X b", "G a", "a & ! a", " & ".join("abbbbb")]))
+        [(_, shown)] = answering.shown(["a & X b"])
+    said = "an answer of 2 positions, after stored answers of up to 1"
+    assert [row.get("warning", "") for row in rows[:3]] == [said, "", ""]
+    assert rows[3]["warning"] == "11 tokens when written with ! & X U, after training on up to 10"
+    assert shown == f"verified, 1 of 2 draws used; warning: {said}"
 
 
 def test_one_problem_that_is_too_much_does_not_stop_the_others():
