@@ -160,13 +160,14 @@ def _run(part: Part, out: Path, quick: bool) -> dict[str, Any]:
 def _score(part: Part, summary: dict[str, Any]) -> str:
     """Return a line with the share of right answers on a data set."""
     scores = summary["overall"]
-    line = f"{part.data}: {scores['accuracy']:.1%} of {scores['examples']:,} answers are right"
+    share, asked = scores["accuracy"], scores["examples"]
+    line = f"{part.data}: {round(share * asked):,} of {asked:,} answers are right ({share:.1%})"
     if "verified_accuracy" in scores:
         line += f", {scores['verified_accuracy']:.1%} with up to {VERIFIED} tries"
     if "best_control" not in scores:
         return line
-    control, share = scores["best_control"], scores["best_control_accuracy"]
-    return f"{line}; the best control ({control}): {share:.1%}"
+    control, reached = scores["best_control"], scores["best_control_accuracy"]
+    return f"{line}; the best control ({control}): {reached:.1%}"
 
 
 def _show_core(out: Path, error: LogicgenError) -> None:
