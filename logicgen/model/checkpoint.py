@@ -319,7 +319,7 @@ class RegionTable(Table):
     Attributes:
         symbols, length: inclusive ranges.
         tokens: the fixed tokens that occur; empty if they are unknown.
-        positions: fewest and most positions of the stored traces; empty if there are none.
+        positions: fewest and most positions of a stored trace; empty for tasks without traces.
     """
 
     symbols: Symbols

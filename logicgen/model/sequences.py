@@ -305,7 +305,7 @@ class TrainingRegion:
 
     symbols, length: inclusive ranges.
     tokens: the fixed tokens that occur; empty if they are unknown.
-    positions: fewest and most positions of the stored traces; empty if there are none.
+    positions: fewest and most positions of a stored trace; empty for tasks without traces.
     """
 
     symbols: tuple[int, int]
