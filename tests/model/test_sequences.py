@@ -231,5 +231,6 @@ def test_a_model_knows_how_many_positions_the_traces_of_its_training_had(tmp_pat
     counts = {len(each.positions) for each in answers if isinstance(each, Trace)}
     assert len(counts) > 1
     assert problem_data(data).region.positions == (1, max(counts))
-    other = data_sets.opened(tmp_path / "copying", {"task": "copying", "region": region, "sizes": {"train": 9}})
+    copying = {"task": "copying", "region": region, "sizes": {"train": 9}}
+    other = data_sets.opened(tmp_path / "copying", copying)
     assert problem_data(other).region.positions == ()
