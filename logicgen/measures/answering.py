@@ -152,7 +152,7 @@ class Respondent(ABC):
             yield from rows
 
     def warning(self, question: Question, outcome: Outcome) -> str:
-        """Return how a problem and its answer differ from those of the training."""
+        """Return a warning about a problem and its answer, or an empty text."""
         return question.warning
 
 
