@@ -109,7 +109,7 @@ class CausalTransformer(nn.Module):
         start, length = memory.length, x.shape[1]
         if start and length > 1:
             raise ValueError("after the first call, a text is read one token at a time")
-        memory.begin(length)
+        memory.length += length
         rotation = self._rotation(start, length, x.device)
         x = self.dropout(self._placed(x, start))
         for number, layer in enumerate(cast(list[CausalLayer], self.layers)):

@@ -127,7 +127,9 @@ class Attention(nn.Module):
         Several consecutive rows of x (hypotheses of one problem) may share a row of keys and
         values.
 
-        mask: True if a key may be seen, or numbers to add to the scores.
+        mask: True if a key may be seen, or numbers to add to the scores, (B', 1 or H, T', tokens).
+            Each row of the mask is for B / B' consecutive rows of x. The same mask is for the first
+            T' tokens of a row, the next T', and so on.
         causal: whether later keys are hidden. A mask of numbers must be -inf for these keys.
         """
         # (sequences, tokens, heads, features of a head)
@@ -141,7 +143,7 @@ class Attention(nn.Module):
             query = torch.unflatten(query, 0, (-1, readers)).transpose(1, 2).flatten(2, 3)
         dropout = self.dropout if self.training else 0.0
         # (sequences, heads, tokens, features of a head)
-        mixed = _attend(query, keys_values, mask, dropout, causal, readers > 1)
+        mixed = _attend(query, keys_values, mask, dropout, causal)
         if readers > 1:
             mixed = torch.unflatten(mixed, 2, (readers, -1)).transpose(1, 2).flatten(0, 1)
         mixed = mixed.transpose(1, 2).flatten(2)  # (sequences, tokens, width)
@@ -149,8 +151,9 @@ class Attention(nn.Module):
         return output
 
 
-_FEW = 256  # most keys for which `_attend_few` is used
+_FEW = 256  # most keys for which training uses `_attend_few`
 _BLOCK = 64  # number of queries that `_attend_before` computes at a time
+_IN_CACHE = 2**18  # float32 numbers in a megabyte, which fits into the processor's cache
 
 
 def _attend(
@@ -159,21 +162,29 @@ def _attend(
     mask: Tensor | None,
     dropout: float,
     causal: bool,
-    shared: bool,
 ) -> Tensor:
-    """Attend with the fastest implementation.
-
-    shared: whether several rows of queries read the same keys.
-    """
+    """Attend with the fastest implementation."""
     few, trained = keys_values[0].shape[-2] <= _FEW, torch.is_grad_enabled()
-    if query.device.type == "cpu" and causal and trained and (few or mask is not None):
-        return _attend_before(query, *keys_values, mask, dropout)
-    if query.device.type == "cpu" and few and (shared or trained):
-        return _attend_few(query, *keys_values, mask, dropout)
+    if query.device.type == "cpu":
+        if causal and trained and (few or mask is not None):
+            return _attend_before(query, *keys_values, mask, dropout)
+        if trained and few:
+            return _attend_few(query, *keys_values, mask, dropout)
+        if not trained and not (causal and mask is None):
+            return _attend_in_parts(query, *keys_values, mask, dropout)
     causal = causal and mask is None
     return F.scaled_dot_product_attention(
-        query, *keys_values, attn_mask=mask, dropout_p=dropout, is_causal=causal
+        query, *keys_values, attn_mask=_whole(mask, query), dropout_p=dropout, is_causal=causal
     )
+
+
+def _whole(mask: Tensor | None, query: Tensor) -> Tensor | None:
+    """Return the mask with a row for each sequence, and for each query."""
+    if mask is None:
+        return None
+    if len(mask) > 1:
+        mask = mask.repeat_interleave(len(query) // len(mask), 0)
+    return mask if mask.shape[2] == 1 else mask.repeat(1, 1, query.shape[2] // mask.shape[2], 1)
 
 
 def _attend_few(
@@ -192,7 +203,37 @@ def _scores(query: Tensor, keys: Tensor, mask: Tensor | None) -> Tensor:
     scores: Tensor = (query * query.shape[-1] ** -0.5) @ keys.transpose(-1, -2)
     if mask is None:
         return scores
-    return scores.masked_fill_(~mask, -math.inf) if mask.dtype == torch.bool else scores + mask
+    # (rows of the mask, sequences of each, heads, parts of the queries, queries of a part, tokens)
+    parts = torch.unflatten(scores, 2, (-1, mask.shape[2]))
+    parts, mask = torch.unflatten(parts, 0, (len(mask), -1)), mask[:, None, :, None]
+    if mask.dtype == torch.bool:
+        return parts.masked_fill_(~mask, -math.inf).view_as(scores)
+    return (parts + mask if torch.is_grad_enabled() else parts.add_(mask)).view_as(scores)
+
+
+def _attend_in_parts(
+    query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, dropout: float
+) -> Tensor:
+    """Attend as `_attend_few` does, but without gradients, with few scores at a time.
+
+    To allocate memory for all scores at once takes longer than to compute them.
+    """
+    batch, heads, length, _ = query.shape
+    same = 1 if mask is None else mask.shape[2]  # queries with different masks
+    most = _IN_CACHE // (heads * keys.shape[-2] or 1)  # queries at a time
+    rows = max(1, most // (length or 1))
+    tokens = max(length, 1) if rows > 1 else max(1, most // same) * same
+    found = query.new_empty(*query.shape[:-1], values.shape[-1])
+    for first in range(0, batch, rows):
+        some = slice(first, first + rows)
+        own = mask
+        if mask is not None and len(mask) > 1:
+            own = mask[torch.arange(batch, device=mask.device)[some] // (batch // len(mask))]
+        for start in range(0, length, tokens):
+            part = slice(start, start + tokens)
+            given = query[some, :, part], keys[some], values[some]
+            found[some, :, part] = _attend_few(*given, own, dropout)
+    return found
 
 
 def _attend_before(
@@ -207,7 +248,7 @@ def _attend_before(
     for first in range(0, length, _BLOCK):
         last = min(first + _BLOCK, length)
         if mask is None:
-            seen = query.new_ones(last - first, last, dtype=torch.bool).tril(first)
+            seen = query.new_ones(1, 1, last - first, last, dtype=torch.bool).tril(first)
         else:
             seen = mask[..., first:last, :last]
         some = query[..., first:last, :], keys[..., :last, :], values[..., :last, :]
@@ -218,9 +259,6 @@ def _attend_before(
 def _by_head(x: Tensor, packing: Packing | None) -> Tensor:
     """Move heads before tokens: (B, T, H, D), or packed (N, H, D), to (B, H, T, D)."""
     return (packing.pad(x) if packing is not None else x).transpose(1, 2)
-
-
-_IN_CACHE = 2**18  # float32 numbers in a megabyte, which fits into the processor's cache
 
 
 class FeedForward(nn.Sequential):

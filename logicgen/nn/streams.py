@@ -177,20 +177,13 @@ class PaddedStreams:
             rotation, mask = self.at.problem_rotation, problem_mask
         keys, values = keys_values
         if of_view:
-            if mask is not None and mask.shape[2] > 1:
-                # Rows are sorted by stream, then token. For a single token, they are sorted by
-                # hypothesis, then stream.
-                streams, tokens = x.shape[1:3]
-                one = tokens == 1
-                mask = mask.repeat_interleave(streams, 2) if one else mask.repeat(1, 1, streams, 1)
+            # Queries are sorted by stream, then token. The mask is the same for all streams.
             y = attention(x.flatten(0, 1), (keys, values), rotation, mask)
             return torch.unflatten(y, 0, x.shape[:2])
         batch, streams = keys.shape[:2]
         # Order the rows by problem, then stream, then hypothesis.
         # (problems * streams * hypotheses, tokens, width)
         y = torch.unflatten(x, 0, (batch, -1)).transpose(1, 2).flatten(0, 2)
-        if mask is not None and len(mask) > 1:  # each problem has its own mask
-            mask = mask.repeat_interleave(streams, dim=0)
         y = attention(y, (keys.flatten(0, 1), values.flatten(0, 1)), rotation, mask)
         return torch.unflatten(y, 0, (batch, streams, -1)).transpose(1, 2).flatten(0, 1)
 
@@ -297,8 +290,6 @@ class PackedStreams:
         rotation, mask = at.rotation, self.view.mask if of_view else at.mask
         if problem_mask is not None:
             rotation, mask = at.problem_rotation, problem_mask
-        elif of_view and mask is not None and mask.shape[2] > 1:
-            mask = mask.repeat(1, 1, self.beside.shape[1] // mask.shape[2], 1)
         y: Tensor = attention(x, keys_values, rotation, mask, packing=packing)
         return y
 

@@ -31,27 +31,30 @@ from torch import Tensor, nn
 
 from logicgen.nn.layers import Attention, DecoderLayer, EncoderLayer, Layer, Positions
 from logicgen.nn.linear import Linear
-from logicgen.nn.memory import KeysValues, Memory, select_rows
+from logicgen.nn.memory import KeysValues, Memory
 from logicgen.nn.streams import ArrangedStreams, PackedStreams, PaddedStreams, Streams
 from logicgen.nn.transformer import Transformer
 
 
 @dataclass
 class StreamMemory(Memory):
-    """A memory with keys and values (problems, streams, heads, tokens, features of a head).
+    """A memory with keys and values (rows, streams, heads, tokens, features of a head).
 
     For aggregated cross-attention, the problems' keys and values belong to the fused view, and have
     no dimension of streams.
     """
 
     streams: Streams = field(kw_only=True)
-    # For each layer, (problems, heads, tokens, features of a head)
+    # For each layer, (rows, heads, tokens, features of a head)
     fused: list[KeysValues] = field(default_factory=list)
 
-    def keep(self, problems: Tensor) -> None:
-        super().keep(problems)
+    @property
+    def of_answers(self) -> list[list[KeysValues]]:
+        return [self.answers, self.fused]
+
+    def keep_problems(self, problems: Tensor) -> None:
+        super().keep_problems(problems)
         self.streams = self.streams.select(problems)
-        self.fused = [select_rows(pair, problems) for pair in self.fused]
 
 
 @dataclass(frozen=True)

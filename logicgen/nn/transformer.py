@@ -237,12 +237,12 @@ class Transformer(nn.Module):
         ]  # the last entry is for all symbols
 
     def answer_positions(self, memory: Memory, answers: Tensor) -> Positions:
-        """Return the encoded positions of the next answer tokens (R, T); reserve their memory."""
+        """Return the encoded positions of the next answer tokens (R, T), and count them."""
         start, length, device = memory.length, answers.shape[1], answers.device
         if start and length > 1:
             raise ValueError("after the first call, decode takes one token at a time")
-        memory.begin(length)
-        vectors, mask = None, None if memory.sees is None else memory.sees[:, None]
+        memory.length += length
+        vectors, mask = None, None
         if self.decoder_positions == "sinusoidal":
             vectors = sinusoidal(start, length, self.width, device)
         elif self.decoder_positions == "randomized":
@@ -252,11 +252,7 @@ class Transformer(nn.Module):
             vectors = self._at_random(memory.positions[:, place])  # (sequences, tokens, width)
             vectors = vectors.repeat_interleave(len(answers) // len(vectors), dim=0)
         elif self.decoder_bias is not None:
-            bias = self.decoder_bias(start, length, start + length)  # (1, heads, queries, keys)
-            if mask is not None:
-                # (problems, heads, hypotheses, slots)
-                bias = bias[..., memory.depth].masked_fill(~mask, -math.inf)
-            mask = bias
+            mask = self.decoder_bias(start, length, start + length)  # (1, heads, queries, keys)
         rotation, crossing = self._rotations(self.decoder_positions, start, length, device)
         return Positions(vectors, rotation, crossing, mask)
 
@@ -282,7 +278,8 @@ class Transformer(nn.Module):
 
         tokens: (R, 1), the last token of each hypothesis, which is added to the memory.
         """
-        return self.logits(matrix, self.decode(matrix, tokens, memory), memory)[:, 0]
+        features = self.decode(matrix, memory.in_rows(tokens), memory)
+        return memory.in_order(self.logits(matrix, features, memory)[:, 0])
 
     def forward(
         self, matrix: Tensor, problems: Tensor, answers: Tensor, places: Tensor | None = None

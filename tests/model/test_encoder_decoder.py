@@ -93,6 +93,19 @@ def model_of(kind: str) -> EncoderDecoder:
     return of(recipe, Vocabulary(["&"]), 5, "propositional", REGION)
 
 
+@pytest.mark.parametrize(("most", "trimmed"), [(2**50, []), (0, [0])])
+def test_freed_memory_is_returned_only_if_much_is_held(
+    most: int, trimmed: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[int] = []
+    monkeypatch.setattr(capacity, "_trim", calls.append)
+    monkeypatch.setattr(capacity, "MOST_HELD", most)
+    capacity.return_memory(torch.device("cpu"))
+    assert calls == trimmed
+    capacity.return_memory(torch.device("meta"))  # another device
+    assert calls == trimmed
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_batch_that_is_trained_in_pieces_has_the_same_gradients(
     kind: str, monkeypatch: pytest.MonkeyPatch

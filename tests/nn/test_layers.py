@@ -7,6 +7,7 @@ import math
 import pytest
 import torch
 
+from logicgen.nn import layers
 from logicgen.nn.layers import Attention
 
 WIDTH, HEADS = 12, 3
@@ -51,3 +52,29 @@ def test_causal_attention_and_its_gradients(length: int, biased: bool) -> None:
     with torch.no_grad():
         used = attention(x, attention.keys_values(x), mask=mask, causal=True)
     torch.testing.assert_close(used, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("numbers", [False, True])
+@pytest.mark.parametrize(("rows", "tokens"), [(1, 1), (3, 5), (6, 10), (3, 1), (6, 5), (1, 10)])
+@pytest.mark.parametrize("in_cache", [2**18, 60, 1])
+def test_a_mask_is_shared(
+    rows: int, tokens: int, numbers: bool, in_cache: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mask for fewer sequences and queries means the same as the mask with all its copies."""
+    torch.manual_seed(rows)
+    monkeypatch.setattr(layers, "_IN_CACHE", in_cache)
+    batch, queries, keys = 6, 10, 7
+    attention = Attention(WIDTH, HEADS, dropout=0.0)
+    x = torch.randn(batch, queries, WIDTH)
+    keys_values = attention.keys_values(torch.randn(batch, keys, WIDTH))
+    mask = torch.rand(rows, 1, tokens, keys) > 0.5
+    mask[..., 0] = True
+    if numbers:
+        mask = torch.randn(rows, HEADS, tokens, keys).masked_fill(~mask, -math.inf)
+    of_row = torch.arange(batch) // (batch // rows)
+    whole = mask[of_row][:, :, torch.arange(queries) % tokens]
+    found = attention(x, keys_values, mask=mask)
+    torch.testing.assert_close(found, attention(x, keys_values, mask=whole))
+    with torch.no_grad():
+        torch.testing.assert_close(attention(x, keys_values, mask=mask), found)
+    torch.testing.assert_close(layers._whole(mask, x[:, None]).expand_as(whole), whole)
