@@ -163,7 +163,7 @@ def decode(
             going_on = (~method.done).nonzero()[:, 0]
             if len(going_on) == 0:
                 break
-            if len(going_on) <= len(place) // 2:
+            if len(going_on) <= len(place) * 3 // 4:
                 found.ids[place], found.scores[place] = method.found()
                 prefixes.keep(going_on)
                 method.keep(going_on)
