@@ -112,23 +112,14 @@ def commands() -> None:
         ("propositional, prefix, the same formulas", "propositional", texts["prefix"] * 10),
         ("ltl, 5 propositions", "ltl", (ltl["5ap"] * 50)[:20_000]),
         ("ltl, 10 propositions", "ltl", (ltl["10ap"] * 100)[:20_000]),
+        ("ltl, 10 propositions, --model ltl", "ltl", ltl["10ap"], "--model", "ltl"),
     ]
-    for what, task, lines in sources:
+    for what, task, lines, *options in sources:
         rates = []
         for _ in range(3):
-            seconds = [_seconds(task, some) for some in (lines[:1], lines)]
+            seconds = [_seconds(task, some, *options) for some in (lines[:1], lines)]
             rates.append((len(lines) - 1) / (seconds[1] - seconds[0]))
         show(f"solve --in, 1 worker, {what}", f"{median(rates):,.0f} /s")
-
-
-def model() -> None:
-    """`logicgen solve --in --model ltl`, its start-up taken off; the median of three pairs."""
-    lines = (DATA / "ltl_speed_10ap.txt").read_text().splitlines()
-    rates = []
-    for _ in range(3):
-        seconds = [_seconds("ltl", some, "--model", "ltl") for some in (lines[:1], lines)]
-        rates.append((len(lines) - 1) / (seconds[1] - seconds[0]))
-    show("solve --in --model ltl, 35 to 50 tokens, 10 propositions", f"{median(rates):,.1f} /s")
 
 
 def _seconds(task: str, lines: list[str], *options: str) -> float:
@@ -217,7 +208,6 @@ def main() -> None:
     solvers()
     functions()
     commands()
-    model()
     generation(full)
 
 

@@ -86,8 +86,11 @@ def return_memory(device: torch.device) -> None:
 
 
 def _held() -> int:
-    """Return the bytes of memory that this process holds."""
-    pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
+    """Return the bytes of memory that this process holds; `MOST_HELD` + 1 if it is unknown."""
+    try:
+        pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
+    except OSError:  # a system without /proc
+        return MOST_HELD + 1
     return int(pages) * mmap.PAGESIZE
 
 

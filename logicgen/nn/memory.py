@@ -37,8 +37,8 @@ class Memory:
     positions: Tensor | None = None  # (problems, positions), randomized positions of answer tokens
 
     @property
-    def of_answers(self) -> list[list[KeysValues]]:
-        """Return all lists of keys and values that belong to answers."""
+    def grown(self) -> list[list[KeysValues]]:
+        """Return the lists of keys and values to which each new token of an answer is added."""
         return [self.answers]
 
     def remember(self, layers: list[KeysValues], layer: int, new: KeysValues) -> KeysValues:
@@ -117,8 +117,8 @@ class Memory:
 
     def _replace(self, function: Callable[[Tensor], Tensor]) -> None:
         """Replace the keys and values of answers by the results of a function."""
-        for layers in self.of_answers:
-            layers[:] = [(function(keys), function(values)) for keys, values in layers]
+        for layers in self.grown:
+            layers[:] = replaced(layers, function)
 
     def keep(self, problems: Tensor) -> None:
         """Keep the problems with these numbers, which may repeat, with one answer each."""
@@ -130,10 +130,10 @@ class Memory:
         self.mask = self.mask[problems]
         if self.positions is not None:
             self.positions = self.positions[problems]
-        self.problems = [select_rows(pair, problems) for pair in self.problems]
+        # `index_select` is five times as fast as `past[problems]`.
+        self.problems = replaced(self.problems, lambda past: past.index_select(0, problems))
 
 
-def select_rows(keys_values: KeysValues, rows: Tensor) -> KeysValues:
-    """Return the keys and values of the given rows."""
-    keys, values = keys_values
-    return keys.index_select(0, rows), values.index_select(0, rows)  # 5 times faster than [rows]
+def replaced(layers: list[KeysValues], function: Callable[[Tensor], Tensor]) -> list[KeysValues]:
+    """Return the results of a function for the keys and the values of each layer."""
+    return [(function(keys), function(values)) for keys, values in layers]

@@ -49,7 +49,7 @@ class StreamMemory(Memory):
     fused: list[KeysValues] = field(default_factory=list)
 
     @property
-    def of_answers(self) -> list[list[KeysValues]]:
+    def grown(self) -> list[list[KeysValues]]:
         return [self.answers, self.fused]
 
     def keep_problems(self, problems: Tensor) -> None:
