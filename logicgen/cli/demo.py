@@ -59,9 +59,9 @@ PARTS = [
         "propositional-35",
         "propositional",
         "The blue box shows the stored training problems: up to 5 symbols and 35 tokens for `ltl`,"
-        " and all sizes of these maps for `propositional`. `ltl` also learned from its own answers"
-        " to larger problems. The map `verified` counts the first of up to 16 answers that the"
-        " solver accepts.",
+        " up to 16 symbols and 260 tokens for `propositional`. `ltl` also learned from its own"
+        " answers to larger problems. The map `verified` counts the first of up to 16 answers that"
+        " the solver accepts.",
         per_cell=2,
     ),
     Part("ltl-35", "ltl", per_cell=2),
