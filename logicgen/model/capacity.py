@@ -30,7 +30,7 @@ MOST_ROWS = {"cpu": 256, "cuda": 8192}
 
 # Most bytes that a process may hold before freed memory is returned between the pieces of a batch.
 # To return it, and to ask for it again, takes a quarter of the time of training.
-MOST_HELD = 3 * 2**29
+MOST_HELD = 2**30
 
 _trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # a function of glibc
 
