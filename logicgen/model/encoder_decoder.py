@@ -237,28 +237,37 @@ class EncoderDecoder(Model):
         return Loss(loss, {"loss": loss, "token_accuracy": accuracy})
 
     def right_loss(
-        self, batch: Batch, right: Tensor, generator: torch.Generator, measured: bool
+        self,
+        batch: Batch,
+        right: Callable[[Tensor], Tensor],
+        generator: torch.Generator,
+        measured: bool,
     ) -> Loss:
         """Return the loss of a batch in which several tokens may be right at each position.
 
-        right: bool (B, T, V), whether each token is right. Symbols are numbered as in the batch,
-            and V is the number of tokens in training.
+        right: a function of the probabilities of all tokens (B, T, V), which returns whether each
+            token is right, bool (B, T, V). Symbols are numbered as in the batch, and V is the
+            number of tokens in training.
         measured: whether to add the share of positions at which the likeliest token is right.
         """
+        problems = batch.problems
+        batch, logits = self._logits(batch, generator)
+        known = (self.loss.scale * logits.detach()).softmax(-1)
         if self.recipe.canonical:
             fixed = len(self.vocabulary)
-            symbol = first_occurrence(batch.problems, fixed, self.training_symbols).symbol
-            columns = torch.arange(fixed, device=right.device).expand(len(right), -1)
-            # The network reads canonical (new) ids instead of the batch's (old) ids. `columns`,
-            # (problems, tokens), contains the old id of each new id.
-            columns = torch.cat([columns, symbol + fixed], dim=1)
-            right = right.gather(2, columns[:, None].expand(-1, right.shape[1], -1))
-        batch, logits = self._logits(batch, generator)
-        loss: Tensor = self.loss.any_of(logits, right)
+            symbol = first_occurrence(problems, fixed, self.training_symbols).symbol
+            columns = torch.arange(fixed, device=known.device).expand(len(known), -1)
+            # The network reads canonical (new) ids instead of the batch's (old) ids. `columns`
+            # contains the old id of each new id.
+            columns = torch.cat([columns, symbol + fixed], dim=1)[:, None].expand(known.shape)
+            mask = right(torch.zeros_like(known).scatter(2, columns, known)).gather(2, columns)
+        else:
+            mask = right(known)
+        loss: Tensor = self.loss.any_of(logits, mask)
         if not measured:
             return Loss(loss, {})
-        real = right.any(-1)
-        hit = right.gather(2, logits.argmax(-1, keepdim=True))[..., 0]
+        real = mask.any(-1)
+        hit = mask.gather(2, logits.argmax(-1, keepdim=True))[..., 0]
         return Loss(loss, {"loss": loss, "token_accuracy": hit[real].float().mean()})
 
     def log_probabilities(self, batch: Batch, generator: torch.Generator) -> Tensor:

@@ -249,7 +249,7 @@ class RewardTable(Table):
         method: `expert-iteration` imitates accepted answers. `policy-gradient` increases the
             probability of answers that are better than the mean of their problem, and decreases it
             for worse answers. `right-tokens` imitates every token that can continue to a right
-            answer, along each answer up to its first wrong token; this needs propositional logic.
+            answer, along each answer up to its first wrong token; for propositional logic and LTL.
         problems: number of new problems of a round, drawn as the recipe of the data set says.
         draws: number of answers drawn to each problem. They are independent for
             `policy-gradient`, and different for other methods.

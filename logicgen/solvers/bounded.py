@@ -11,7 +11,7 @@ Sources:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from logicgen.solvers.ltl_graph import NEXT, SYMBOL, UNTIL, Graph
@@ -54,24 +54,40 @@ def has_word(
 
 def _clauses(graph: Graph, root: int, positions: int, period: int) -> list[list[int]]:
     """Return clauses whose models are the words of a shape that satisfy the formula of an edge."""
-    encoding = _Encoding(graph, positions, positions - period)
+    encoding = Encoding(graph, positions, positions - period)
     encoding.clauses.append([encoding.literal(root, 0)])
     encoding.unfold()
     return encoding.clauses
 
 
-class _Encoding:
+def variable_of(graph: Graph, symbol: int, position: int) -> int:
+    """Return the variable of a symbol, given by its number, at a position."""
+    return position * len(graph.symbols) + symbol + 1
+
+
+class Encoding:
     """The clauses whose models are the words of a shape.
 
     If the literal of a formula at a position is true, the formula holds there.
+
+    variable: returns the literal of a symbol at a position (`variable_of` if not given).
+    last: the last variable that is in use.
     """
 
-    def __init__(self, graph: Graph, positions: int, loop: int) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        positions: int,
+        loop: int,
+        variable: Callable[[int, int], int] | None = None,
+        last: int | None = None,
+    ) -> None:
         self.graph = graph
         self.positions = positions
         self.loop = loop
         self.clauses: list[list[int]] = []
-        self._last = len(graph.symbols) * positions
+        self.variable = variable or partial(variable_of, graph)
+        self.last = len(graph.symbols) * positions if last is None else last
         # By edge, position, and whether an until is in its second and last round of the period.
         self._literal: dict[tuple[int, int, bool], int] = {}
         self._pending: list[tuple[int, int, bool]] = []
@@ -83,13 +99,13 @@ class _Encoding:
         """
         node = edge >> 1
         if node and self.graph.kind[node] == SYMBOL:
-            variable = position * len(self.graph.symbols) + self.graph.left[node] + 1
+            variable = self.variable(self.graph.left[node], position)
             return -variable if edge & 1 else variable
         key = edge, position, last_round
         literal = self._literal.get(key)
         if literal is None:
-            self._last += 1
-            literal = self._literal[key] = self._last
+            self.last += 1
+            literal = self._literal[key] = self.last
             if node:
                 self._pending.append(key)
             else:

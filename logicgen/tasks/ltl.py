@@ -21,6 +21,7 @@ from logicgen.syntax.rewriting import plain
 from logicgen.tasks.difficulty import DifficultyColumn, Value
 from logicgen.tasks.formula_task import CONNECTIVES, POLISH, FormulaSettings, FormulaTask, Weight
 from logicgen.tasks.obligations import ObligationSource
+from logicgen.tasks.right_traces import RightTraces
 from logicgen.tasks.specification_patterns import PatternSource
 from logicgen.tasks.task import Difficulty, Wording
 
@@ -135,6 +136,9 @@ class LTL(FormulaTask):
         if settings.conjunctions == "left" or isinstance(answer, NoAnswer):
             return answer
         return answer.nested_right()
+
+    def right_tokens(self, problem: Formula) -> RightTraces:
+        return RightTraces(problem, self.effort)
 
     def same(self, answer: Trace | NoAnswer, other: Trace | NoAnswer) -> bool:
         """Return whether two answers are equal.

@@ -1,6 +1,7 @@
 """The tokens that may follow the beginning of an answer so that it can still become right.
 
-For any task, `KnownAnswers` returns the next tokens of given right answers. For assignments,
+For any task, `KnownAnswers` returns the next tokens of given right answers. For traces,
+`RightTraces` (`right_traces.py`) judges the tokens that a model finds likely. For assignments,
 `RightTokens` computes all such tokens. An assignment is right if the formula is true for all values
 of the symbols without a value. So the beginning of an assignment can become right if and only if
 its literals agree with a model of the formula. Literals may be in any order, and each symbol occurs
@@ -29,8 +30,15 @@ class NextTokens(Protocol):
         beginning is a right answer.
         """
 
+    def also(self, beginning: Sequence[str], likely: Sequence[str]) -> Sequence[str]:
+        """Return right tokens after a beginning that `along` has not listed.
 
-class KnownAnswers:
+        likely: tokens to judge. Other tokens are judged only if none of these is right.
+        """
+        return ()
+
+
+class KnownAnswers(NextTokens):
     """Computes the right next tokens from a list of right answers to one problem."""
 
     def __init__(self, answers: Iterable[str]) -> None:
@@ -47,7 +55,7 @@ class KnownAnswers:
         return found
 
 
-class RightTokens:
+class RightTokens(NextTokens):
     """Computes the right next tokens of assignments to one formula of at most 20 symbols.
 
     An assignment is a list of tokens: a symbol, its value (`1` or `0`), a symbol, and so on. Raises

@@ -25,7 +25,7 @@ from logicgen.tasks.difficulty import Band, DifficultyColumn, Value
 from logicgen.tokens import Vocabulary, symbol_index
 
 if TYPE_CHECKING:
-    from logicgen.tasks.right_tokens import RightTokens
+    from logicgen.tasks.right_tokens import NextTokens
 
 
 @dataclass(frozen=True)
@@ -257,14 +257,14 @@ class Task(ABC):
         """Return the explanation of a verdict on an answer. It contains at least the reason."""
         return Explanation(self.reason(problem, answer, verdict))
 
-    def right_tokens(self, problem: Any) -> RightTokens:
+    def right_tokens(self, problem: Any) -> NextTokens:
         """Return an object that computes the right next tokens of answers to a problem.
 
         Raises LogicgenError for a task without this method, and for a problem that is too large.
         """
         raise LogicgenError(
             f"{self.name}: the tokens that lead to a right answer cannot be computed for this"
-            " task, only for propositional"
+            " task, only for propositional and ltl"
         )
 
     def same(self, answer: Any, other: Any) -> bool:

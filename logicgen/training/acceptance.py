@@ -5,7 +5,7 @@
                         in standard deviations (GRPO: Shao et al. 2024), with one ratio of
                         probabilities for each answer (GSPO: Zheng et al. 2025)
     right tokens        imitate all tokens that are right next, along each answer up to its first
-                        wrong token, if the task can list them (similar to DAgger, in which an
+                        wrong token, if the task can judge them (similar to DAgger, in which an
                         expert corrects the learner's actions: Ross et al. 2011)
 
 `reward.steps` training steps follow each round (`rounds.py`). Each batch contains some stored
@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
@@ -33,9 +34,10 @@ from logicgen.model.recipe_tables import RewardTable
 from logicgen.model.sequences import ProblemData
 from logicgen.nn.linear import float32_products
 from logicgen.tasks.right_tokens import KnownAnswers, NextTokens, RightTokens
+from logicgen.tasks.right_traces import RightTraces
 from logicgen.training.attempts import Attempts, Round, last_round
 from logicgen.training.learner import ModelLearner
-from logicgen.training.right_learner import RightPath, right_batch
+from logicgen.training.right_learner import RightPath, right_batch, right_mask
 from logicgen.training.rounds import Rounds
 
 EASY = 0.05
@@ -196,6 +198,9 @@ class AcceptanceLearner(ModelLearner):
                     # A satisfiable problem that is never solved has the largest weight.
                     weight = EASY + 1 - asked.share
                     answers = asked.different if right.satisfiable else []
+                elif isinstance(right, RightTraces):
+                    # With few right answers in its batches, a model forgets what it knows.
+                    weight, answers = 1.0, asked.different
                 rows = [Row(problem, encode(answer), right=right) for answer in answers]
             if rows:
                 lessons.append(RewardLesson(rows, weight))
@@ -269,8 +274,9 @@ class AcceptanceLearner(ModelLearner):
             for row in rows
             if row.right is not None
         ]
-        batch, right = right_batch(self.model, step, paths)
-        return self.model.right_loss(batch, right, generator, measured)
+        batch = right_batch(self.model, step, paths)
+        mask = partial(right_mask, self.model, paths)
+        return self.model.right_loss(batch, mask, generator, measured)
 
     # -- logs ---------------------------------------------------------------------------------
 

@@ -1,13 +1,14 @@
-"""Train on all tokens that lead to a right answer, as listed by a truth table.
+"""Train on all tokens that lead to a right answer, listed by a truth table or judged by a solver.
 
 At each position the loss is -log of the total probability of the tokens that can still lead to a
-right answer. The decoder reads a right answer: the stored answer, or a random answer whose tokens
-are drawn uniformly from the right tokens. Each step draws a new random answer.
+right answer. The decoder reads a right answer: the stored answer, or, with a truth table, a random
+answer whose tokens are drawn uniformly from the right tokens. Each step draws a new random answer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from random import Random
 from typing import NamedTuple
 
@@ -26,6 +27,9 @@ from logicgen.training.learner import ModelLearner
 STORED = 0.5
 """Share of stored answers among the answers that the decoder reads."""
 
+LIKELY = 0.01
+"""Tokens with a larger probability are likely: a solver judges them (`NextTokens.also`)."""
+
 
 class RightPath(NamedTuple):
     """An answer that the decoder reads up to its first wrong token.
@@ -40,27 +44,30 @@ class RightPath(NamedTuple):
     right: NextTokens
 
 
-def right_batch(
-    model: EncoderDecoder, step: int, paths: Sequence[RightPath]
-) -> tuple[Batch, Tensor]:
-    """Return a batch of the problems and answers of paths, and a mask of the right tokens.
-
-    The mask is bool (answers, positions, vocabulary).
-    """
+def right_batch(model: EncoderDecoder, step: int, paths: Sequence[RightPath]) -> Batch:
+    """Return a batch of the problems of paths, and their answers up to the first wrong token."""
     encode = model.vocabulary.encode
-    along = [path.right.along(path.answer) for path in paths]
     answers = [
-        encode(" ".join(path.answer[: len(sets) - 1]))
-        for path, sets in zip(paths, along, strict=True)
+        encode(" ".join(path.answer[: len(path.right.along(path.answer)) - 1])) for path in paths
     ]
     problems = Ragged.of([path.problem for path in paths])
-    batch = padded_batch(problems, Ragged.of(answers), model.vocabulary, step)
-    rows = len(model.vocabulary) + model.training_symbols
-    mask = torch.zeros(*batch.targets.shape, rows, dtype=torch.bool)
-    for number, sets in enumerate(along):
-        for place, tokens in enumerate(sets):
-            mask[number, place, encode(" ".join(tokens))] = True
-    return batch.to(model.device), mask.to(model.device)
+    return padded_batch(problems, Ragged.of(answers), model.vocabulary, step).to(model.device)
+
+
+def right_mask(model: EncoderDecoder, paths: Sequence[RightPath], probability: Tensor) -> Tensor:
+    """Return a mask of the right tokens, bool (answers, positions, vocabulary).
+
+    probability: float (answers, positions, vocabulary), of each token of a batch of `right_batch`.
+    """
+    vocabulary = model.vocabulary
+    likely = (probability > LIKELY).cpu()
+    mask = torch.zeros_like(likely)
+    for number, path in enumerate(paths):
+        for place, tokens in enumerate(path.right.along(path.answer)):
+            others = map(vocabulary.token, likely[number, place].nonzero().flatten().tolist())
+            right = (*tokens, *path.right.also(path.answer[:place], [*tokens, *others]))
+            mask[number, place, [vocabulary.id(token) for token in right]] = True
+    return mask.to(probability.device)
 
 
 class RightTokensLearner(ModelLearner):
@@ -86,12 +93,15 @@ class RightTokensLearner(ModelLearner):
             ids = [i for i in problem if i not in (pad, end)]
             right = self.right(ids)
             stored = [i for i in answer if i not in (pad, end)]
-            path = decode(stored).split() if rng.random() < STORED else right.random(rng)
+            path = decode(stored).split()
+            if isinstance(right, RightTokens) and rng.random() >= STORED:
+                path = right.random(rng)
             rows.append(RightPath(ids, path, right))
-        made, mask = right_batch(self.model, batch.step, rows)
+        made = right_batch(self.model, batch.step, rows)
+        mask = partial(right_mask, self.model, rows)
         return self.model.right_loss(made, mask, generator, measured)
 
-    def right(self, ids: Sequence[int]) -> RightTokens:
-        """Return an object that lists the right next tokens of a problem, given by its ids."""
+    def right(self, ids: Sequence[int]) -> NextTokens:
+        """Return an object that computes the right next tokens of a problem, given by its ids."""
         problem = self.task.decode_problem(self.model.vocabulary.decode(ids))
         return self.task.right_tokens(problem)

@@ -100,6 +100,6 @@ def test_too_many_symbols_are_refused_in_a_line():
 
 
 def test_other_tasks_say_that_they_cannot_tell():
-    task = load_task("ltl")
-    with pytest.raises(LogicgenError, match="only for propositional"):
-        task.right_tokens(task.decode_problem("X a"))
+    task = load_task("copying")
+    with pytest.raises(LogicgenError, match="only for propositional and ltl"):
+        task.right_tokens(task.decode_problem("a b"))

@@ -210,6 +210,11 @@ def test_which_answers_are_imitated(learnt, tmp_path):
         assert learner._imitable(Attempts("a", attempts)) == answers
 
 
+def masked(batch, right):
+    """Return the mask of the right tokens of a batch if no token is likely."""
+    return right(torch.zeros(*batch.targets.shape, 200))
+
+
 def test_right_tokens_are_learnt_until_an_answer_is_wrong(learnt, tmp_path, monkeypatch):
     """Ask `& a b`, answered rightly and wrongly at the second token, and `& a ! a`."""
     recipe = accepting("right-tokens", stored=0.0)
@@ -223,7 +228,9 @@ def test_right_tokens_are_learnt_until_an_answer_is_wrong(learnt, tmp_path, monk
     (lesson,) = learner._learnt(Round(0, asked, 0, Curriculum()))
     assert lesson.weight == 0.05 + 0.5
     seen = []
-    monkeypatch.setattr(learner.model, "right_loss", lambda batch, right, *_: seen.append(right))
+    monkeypatch.setattr(
+        learner.model, "right_loss", lambda batch, right, *_: seen.append(masked(batch, right))
+    )
     learner._right_tokens(0, lesson.rows, torch.Generator(), False)
     token = data.vocabulary.token
     sets = [[{token(int(i)) for i in place.nonzero()} for place in row] for row in seen[0]]
@@ -231,6 +238,45 @@ def test_right_tokens_are_learnt_until_an_answer_is_wrong(learnt, tmp_path, monk
         [{"a", "b"}, {"1"}, {"a"}, {"1"}, {"<end>"}],
         [{"a", "b"}, {"1"}, set(), set(), set()],  # `0` is wrong: nothing is right behind it
     ]
+
+
+def test_likely_tokens_of_traces_are_judged(tmp_path, monkeypatch):
+    """Ask `& a X b`, answered rightly and wrongly, where `b` and `{` are likely everywhere."""
+    make(tmp_path / "data", {"task": "ltl", "solver": None, "verifier": None, "problem": {}})
+    recipe = accepting("right-tokens", draws=1, curriculum=False)
+    data = training_data(recipe, load_dataset(tmp_path / "data"))
+    learner = AcceptanceLearner(new_model(recipe, data).train(), data, tmp_path)
+    learner.close()
+    attempts = [Attempt("a ; { b }", -1.0, RIGHT), Attempt("{ a }", -2.0, WRONG)]
+    (lesson,) = learner._learnt(Round(0, [Attempts("& a X b", attempts)], 0, Curriculum()))
+    assert lesson.weight == 1.0
+    vocabulary, seen = learner.model.vocabulary, []
+
+    def look(batch, right, *_):
+        probability = torch.zeros(*batch.targets.shape, 30)
+        probability[..., vocabulary.encode("b {")] = 0.5
+        seen.extend(right(probability))
+
+    monkeypatch.setattr(learner.model, "right_loss", look)
+    learner._right_tokens(0, lesson.rows, torch.Generator(), False)
+    sets = [[{vocabulary.token(int(i)) for i in place.nonzero()} for place in row] for row in seen]
+    assert sets[0][:5] == [{"a", "{"}, {";"}, {"{", "b"}, {"b"}, {"}"}]
+    # After `{`, only `a` and what may precede it is right; after `{ a`, only a further position.
+    assert sets[1] == [{"{"}, {"a"}, {";"}, set(), set(), set()]
+
+
+def test_traces_are_learnt_from_likely_tokens(tmp_path):
+    make(tmp_path / "data", {"task": "ltl", "solver": None, "verifier": None, "problem": {}})
+    recipe = accepting("right-tokens", draws=1, curriculum=False)
+    data = training_data(recipe, load_dataset(tmp_path / "data"))
+    learner = AcceptanceLearner(new_model(recipe, data).train(), data, tmp_path)
+    asked = [Attempts("& a X b", [Attempt("a ; { b }", -1.0, RIGHT)])]
+    learner.rounds.round = lambda number: Round(number, asked, 0, Curriculum())
+    loss, measures = learner.loss(0, torch.Generator(), True)
+    learner.close()
+    assert torch.isfinite(loss)
+    assert loss > 0
+    assert "token_accuracy" in measures
 
 
 def test_any_accepted_answer_is_right(learnt, tmp_path, monkeypatch):
@@ -246,7 +292,9 @@ def test_any_accepted_answer_is_right(learnt, tmp_path, monkeypatch):
     monkeypatch.setattr(
         learner.model,
         "right_loss",
-        lambda batch, right, *_: seen.append((batch, right)) or (right.sum() * 0.0, {}),
+        lambda batch, right, *_: (
+            seen.append((batch, masked(batch, right))) or (torch.tensor(0.0), {})
+        ),
     )
     learner.loss(0, torch.Generator(), False)
     learner.close()

@@ -1,0 +1,182 @@
+"""Whether the beginning of a trace can still become a right answer to an LTL formula.
+
+The tokens are a trace in prefix notation whose positions are conjunctions of literals. Long traces
+are not searched: a beginning counts as wrong if it needs `MORE` more positions than it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from logicgen.solvers.completion import Beginning, completed
+from logicgen.solvers.ltl_graph import FALSE, TRUE, Graph
+from logicgen.solvers.sat_engine import Effort, EffortError
+from logicgen.solvers.witness import Literals
+from logicgen.syntax.formula import Formula
+from logicgen.tasks.right_tokens import NextTokens
+from logicgen.tokens import END
+
+# The search ends at LEAST positions, or at MORE positions beyond those that a beginning has.
+MORE, LEAST = 2, 5
+
+FIXED = ("{", "&", "!", "1", "0", ";", "}", END)
+
+
+class RightTraces(NextTokens):
+    """Decides which beginnings of traces can become right answers to one LTL formula.
+
+    effort: the number of steps (see `Effort`) of a search. If they do not suffice, the result is
+        None.
+    """
+
+    def __init__(self, problem: Formula, effort: int | None = None) -> None:
+        self.graph = Graph()
+        self.root = self.graph.add(problem)
+        self.number = {name: i for i, name in enumerate(self.graph.symbols)}
+        self.effort = effort
+        self.tokens = (*FIXED, *self.graph.symbols)
+        self._known: dict[tuple[str, ...], bool | None] = {}
+        self._found: list[tuple[Literals, Beginning]] = []
+
+    def right(self, beginning: Sequence[str]) -> bool | None:
+        """Return whether a right answer begins with these tokens; None if it is not known.
+
+        The token `<end>` ends an answer.
+        """
+        key = tuple(beginning)
+        if key not in self._known:
+            try:
+                self._known[key] = self._right(key)
+            except EffortError:
+                self._known[key] = None
+        return self._known[key]
+
+    def along(self, answer: Sequence[str]) -> list[list[str]]:
+        """Return, for each beginning of an answer, its next token if that is right.
+
+        Other right tokens are not listed. If the search does not decide where an answer becomes
+        wrong, the result ends before that place.
+        """
+        whole = [*answer, END]
+        good, bad = 0, len(whole) + 1  # lengths of a right beginning and of a wrong one
+        if self.right(whole):
+            return [[token] for token in whole]
+        while bad - good > 1:
+            middle = (good + bad) // 2
+            if self.right(whole[:middle]):
+                good = middle
+            else:
+                bad = middle
+        return [*([token] for token in whole[:good]), []]
+
+    def also(self, beginning: Sequence[str], likely: Sequence[str]) -> Sequence[str]:
+        """Return the tokens of `likely` that are right after a beginning; if none is, all others.
+
+        A token counts as right if the search does not decide it.
+        """
+        for tokens in (likely, self.tokens):
+            found = [each for each in tokens if self.right((*beginning, each)) is not False]
+            if found:
+                return found
+        return ()
+
+    def _right(self, tokens: tuple[str, ...]) -> bool | None:
+        if tokens[:1] == ("0",):
+            return not self._search(Beginning({}, 0, 1))
+        if tokens[-1:] == ("!",):
+            return self._right_negation(tokens)
+        reader = _Reader(self.number)
+        for token in tokens:
+            allowed = reader.read(token)
+            if not allowed:
+                return allowed
+        return self._search(reader.beginning())
+
+    def _right_negation(self, tokens: tuple[str, ...]) -> bool | None:
+        verdicts = {self.right((*tokens, name)) for name in self.number}
+        if True in verdicts:
+            return True
+        return None if None in verdicts else False
+
+    def _search(self, begun: Beginning) -> bool:
+        """Return whether a right trace has a beginning."""
+        if self.root in (TRUE, FALSE):
+            return self.root == TRUE
+        if any(begun.agrees(*found) for found in self._found):
+            return True
+        most = begun.most or max(begun.least + MORE, LEAST)
+        found = completed(self.graph, self.root, begun, most, Effort.of(self.effort))
+        if found is None:
+            return False
+        self._found.append(found)
+        return True
+
+
+class _Reader:
+    """Reads the tokens of a trace whose positions are conjunctions of literals."""
+
+    def __init__(self, number: Mapping[str, int]) -> None:
+        self._number = number  # of each symbol of the formula
+        self._literals: Literals = {}
+        self._place = 0  # the position that is read
+        self._begun = False  # whether a token of its conjunction was read
+        self._missing = 1  # operands that the conjunction still needs
+        self._value = True  # the value of the next symbol
+        self._loop: int | None = None
+        self._ended = False
+
+    def read(self, token: str) -> bool | None:
+        """Read a token. Return False if it makes the trace wrong, None if it is not understood."""
+        if self._ended or token == END:
+            return self._ended and token == END
+        if token in (";", "}"):
+            return self._close(token)
+        if self._missing == 0:
+            return False
+        if token == "{":
+            fits = not self._begun and self._loop is None
+            self._loop = self._place
+            return fits
+        self._begun = True
+        return self._read_operand(token)
+
+    def _close(self, token: str) -> bool:
+        if self._missing:
+            return False
+        if token == "}":
+            self._ended = True
+            return self._loop is not None
+        self._place, self._begun, self._missing = self._place + 1, False, 1
+        return True
+
+    def _read_operand(self, token: str) -> bool | None:
+        if token == "!":
+            self._value = not self._value
+        elif token == "&" and self._value:
+            self._missing += 1
+        elif token in ("0", "1"):
+            self._missing -= 1
+            if (token == "1") != self._value:
+                return False  # the position is contradictory
+            self._value = True
+        elif token[0].islower():
+            value, self._value = self._value, True
+            self._missing -= 1
+            number = self._number.get(token)
+            if number is not None:
+                return self._literals.setdefault((self._place, number), value) == value
+        else:
+            return None
+        return True
+
+    def beginning(self) -> Beginning:
+        """Return the beginning of a trace that was read."""
+        closed = self._place + (self._missing == 0)
+        if self._loop is not None:
+            least = self._place + 1
+            return Beginning(
+                self._literals, closed, least, self._loop, most=least if self._ended else None
+            )
+        # The period begins at this position if nothing of it was read, or later.
+        first = self._place + self._begun
+        return Beginning(self._literals, closed, first + 1, earliest=first)
