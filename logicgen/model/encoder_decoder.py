@@ -7,7 +7,6 @@ symbols), V = F + symbols.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any, Self, cast
 
 import numpy as np
@@ -15,19 +14,19 @@ import torch
 from torch import Tensor
 
 from logicgen.data.corpus import Corpus
-from logicgen.data.dataset import Dataset, Ragged
+from logicgen.data.dataset import Dataset
 from logicgen.data.opening import as_dataset
 from logicgen.errors import LogicgenError
 from logicgen.extras import load_plugin, plugins
 from logicgen.model import capacity
-from logicgen.model.answer_form import AnswerForm, grammar_mask
-from logicgen.model.batches import Batch, BatchStream, Rank, ended, make_batch
+from logicgen.model.answer_form import AnswerForm
+from logicgen.model.answered import answered
+from logicgen.model.batches import Batch, BatchStream, Rank, make_batch
 from logicgen.model.model import (
     Answer,
     Loss,
     Model,
     Request,
-    read_answers,
 )
 from logicgen.model.network_tables import EncoderDecoderTable
 from logicgen.model.recipe import ModelRecipe
@@ -35,7 +34,7 @@ from logicgen.model.recipe_tables import RandomRowsTable
 from logicgen.model.sequences import ProblemData, TrainingRegion, problem_data
 from logicgen.model.start import check_same_keys, deeper, load_start
 from logicgen.nn.canonical import first_occurrence, rename
-from logicgen.nn.decoding import BeamSearch, decode
+from logicgen.nn.decoding import decode
 from logicgen.nn.embedding import (
     AlphaRenaming,
     Embedding,
@@ -253,14 +252,11 @@ class EncoderDecoder(Model):
         problems = batch.problems
         batch, logits = self._logits(batch, generator)
         known = (self.loss.scale * logits.detach()).softmax(-1)
-        if self.recipe.canonical:
+        if self.recipe.canonical:  # the network reads other ids than those of the batch
             fixed = len(self.vocabulary)
-            symbol = first_occurrence(problems, fixed, self.training_symbols).symbol
-            columns = torch.arange(fixed, device=known.device).expand(len(known), -1)
-            # The network reads canonical (new) ids instead of the batch's (old) ids. `columns`
-            # contains the old id of each new id.
-            columns = torch.cat([columns, symbol + fixed], dim=1)[:, None].expand(known.shape)
-            mask = right(torch.zeros_like(known).scatter(2, columns, known)).gather(2, columns)
+            old = first_occurrence(problems, fixed, self.training_symbols).old_ids(fixed)
+            old = old[:, None].expand(known.shape)
+            mask = right(torch.zeros_like(known).scatter(2, old, known)).gather(2, old)
         else:
             mask = right(known)
         loss: Tensor = self.loss.any_of(logits, mask)
@@ -387,27 +383,14 @@ class EncoderDecoder(Model):
 
         Answers of a beam search are sorted by score. Sampled answers are in the order of drawing.
         """
-        problems, symbols, ensemble = request.problems, request.symbols, request.ensemble
+        ensemble = request.ensemble
         self._check_ensemble(ensemble)
-        self._check_range(max(map(len, problems), default=0))
+        self._check_range(max(map(len, request.problems), default=0))
         matrices = [
-            self.inference_matrix(symbols, request.embedding_seed * ensemble + draw)
+            self.inference_matrix(request.symbols, request.embedding_seed * ensemble + draw)
             for draw in range(ensemble)
         ]
-        if not (self.canonical and problems):
-            return self._decoded(request, matrices)
-        naming = first_occurrence(self._padded(problems, symbols), len(self.vocabulary), symbols)
-        numbers, names = naming.number.tolist(), naming.symbol.tolist()
-        renamed = [tuple(self._renamed(p, n)) for p, n in zip(problems, numbers, strict=True)]
-        # Decode problems that are equal after renaming only once, so that their answers are equal.
-        # Rounding errors depend on the batch, so separate decoding could give different answers.
-        different = list(dict.fromkeys(renamed))
-        answers = self._decoded(replace(request, problems=different), matrices)
-        found = dict(zip(different, answers, strict=True))
-        return [
-            [Answer(self._renamed(ids, own), score) for ids, score in found[problem]]
-            for problem, own in zip(renamed, names, strict=True)
-        ]
+        return answered(self, request, matrices)
 
     def features(self, problems: Tensor) -> int:
         """Return the most features of all layers for a token of padded problems (B, S)."""
@@ -445,39 +428,6 @@ class EncoderDecoder(Model):
                 " such as alpha-renaming or interchangeable"
             )
 
-    def _renamed(self, ids: Sequence[int], names: Sequence[int]) -> list[int]:
-        """Replace symbol k in ids by symbol names[k]."""
-        fixed = len(self.vocabulary)
-        return [fixed + names[i - fixed] if i >= fixed else i for i in ids]
-
-    def _decoded(self, request: Request, matrices: Sequence[Tensor]) -> list[list[Answer]]:
-        self.eval()
-        problems, symbols, decoding = request.problems, request.symbols, request.decoding
-        most, grammar, form = request.max_length, request.grammar, self.form
-        if form is not None:
-            most = form.most(most)
-            if grammar is not None:
-                grammar = grammar_mask(load_task(self.task_name), most, form.form)
-        several: list[list[Answer]] = [[] for _ in problems]
-        sizes = [self.size(problem) for problem in problems]
-        prefixes = decoding.beams if isinstance(decoding, BeamSearch) else decoding.answers
-        together = capacity.answered_together(sizes, prefixes, request.batch_size, self.device)
-        for rows in together:
-            decoded = decode(
-                self.transformer,
-                matrices,
-                self._padded([problems[row] for row in rows], symbols),
-                self.vocabulary,
-                most,
-                grammar,
-                decoding,
-                self.loss.scale,
-                self.loss.never,
-            )
-            for row, answers in zip(rows, read_answers(decoded, self.vocabulary), strict=True):
-                several[row] = answers
-        return several if form is None else [form.different(answers) for answers in several]
-
     def named(self, batch: Batch, symbols: int) -> Batch:
         """Return a batch as the network reads it.
 
@@ -500,14 +450,3 @@ class EncoderDecoder(Model):
         """Return the embedding matrix (F fixed tokens + symbols, width) that a seed determines."""
         generator = torch.Generator().manual_seed(embedding_seed)
         return self.embedding.matrix(symbols, generator)
-
-    def _padded(self, problems: Sequence[Sequence[int]], symbols: int) -> Tensor:
-        """Return problems as the encoder reads them, with `<end>` and padding, (B, S)."""
-        rows = len(self.vocabulary) + symbols
-        ids = ended(Ragged.of(problems), np.arange(len(problems)), self.vocabulary)
-        if ids.max() >= rows:
-            needed = int(ids.max()) - len(self.vocabulary) + 1
-            raise LogicgenError(
-                f"the problems need {needed} symbol rows, but only {symbols} were asked for"
-            )
-        return torch.from_numpy(ids).to(self.device)

@@ -24,6 +24,11 @@ class Naming(NamedTuple):
     # (problems, symbols) int64, the symbol that has each new number: the inverse of `number`
     symbol: Tensor
 
+    def old_ids(self, fixed: int) -> Tensor:
+        """Return the old id of each new id, (problems, fixed + symbols); fixed tokens stay."""
+        tokens = torch.arange(fixed, device=self.symbol.device).expand(len(self.symbol), -1)
+        return torch.cat([tokens, self.symbol + fixed], dim=1)
+
 
 def first_occurrence(problems: Tensor, fixed: int, symbols: int) -> Naming:
     """Number the symbols of each problem by first occurrence in its ids (B, S).
