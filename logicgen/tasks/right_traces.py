@@ -70,7 +70,7 @@ class RightTraces(NextTokens):
         return [*([token] for token in whole[:good]), []]
 
     def also(self, beginning: Sequence[str], likely: Sequence[str]) -> Sequence[str]:
-        """Return the tokens of `likely` that are right after a beginning; if none is, all others.
+        """Return right tokens after a beginning: those in `likely`, or all if `likely` has none.
 
         A token counts as right if the search does not decide it.
         """
