@@ -70,7 +70,7 @@ class RightTraces(NextTokens):
         return [*([token] for token in whole[:good]), []]
 
     def also(self, beginning: Sequence[str], likely: Sequence[str]) -> Sequence[str]:
-        """Return right tokens after a beginning: those in `likely`, or all if `likely` has none.
+        """Return the right tokens of `likely`, or all right tokens if no token of `likely` is right.
 
         A token counts as right if the search does not decide it.
         """
