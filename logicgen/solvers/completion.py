@@ -74,7 +74,7 @@ def completed(
     graph, root: the formula is the edge `root` of the graph.
     most: the most positions of the trace.
     """
-    if not _possible(graph, root, begun, effort):
+    if not possible(graph, root, begun.literals, effort):
         return None
     for positions, loop in begun.shapes(most):
         found = _Completion(graph, root, begun, positions, loop, effort).search()
@@ -83,11 +83,11 @@ def completed(
     return None
 
 
-def _possible(graph: Graph, root: int, begun: Beginning, effort: Effort | None) -> bool:
-    """Return False if no word with the literals of a beginning satisfies the formula."""
-    count = max((position for position, _ in begun.literals), default=0) + 1
+def possible(graph: Graph, root: int, literals: Literals, effort: Effort | None = None) -> bool:
+    """Return whether some word with these literals satisfies the formula of edge `root`."""
+    count = max((position for position, _ in literals), default=0) + 1
     letters = [0] * (count + 1)  # edge 0 is true
-    for (position, symbol), value in begun.literals.items():
+    for (position, symbol), value in literals.items():
         literal = graph.symbol(graph.symbols[symbol]) ^ (not value)
         letters[position] = graph.conjunction(letters[position], literal)
     with Tableau(graph, root, letters, count, effort) as tableau:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from logicgen.solvers.completion import Beginning, completed
+from logicgen.solvers.completion import Beginning, completed, possible
 from logicgen.solvers.ltl_graph import FALSE, TRUE, Graph
 from logicgen.solvers.sat_engine import Effort, EffortError
 from logicgen.solvers.witness import Literals
@@ -70,7 +70,7 @@ class RightTraces(NextTokens):
         return [*([token] for token in whole[:good]), []]
 
     def also(self, beginning: Sequence[str], likely: Sequence[str]) -> Sequence[str]:
-        """Return the right tokens of `likely`, or all right tokens if no token of `likely` is right.
+        """Return the right tokens of `likely`, or all right tokens if `likely` has no right token.
 
         A token counts as right if the search does not decide it.
         """
@@ -82,7 +82,7 @@ class RightTraces(NextTokens):
 
     def _right(self, tokens: tuple[str, ...]) -> bool | None:
         if tokens[:1] == ("0",):
-            return not self._search(Beginning({}, 0, 1))
+            return not self._satisfiable()
         if tokens[-1:] == ("!",):
             return self._right_negation(tokens)
         reader = _Reader(self.number)
@@ -91,6 +91,11 @@ class RightTraces(NextTokens):
             if not allowed:
                 return allowed
         return self._search(reader.beginning())
+
+    def _satisfiable(self) -> bool:
+        if self.root in (TRUE, FALSE):
+            return self.root == TRUE
+        return possible(self.graph, self.root, {}, Effort.of(self.effort))
 
     def _right_negation(self, tokens: tuple[str, ...]) -> bool | None:
         verdicts = {self.right((*tokens, name)) for name in self.number}

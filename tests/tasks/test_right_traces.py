@@ -117,6 +117,14 @@ def test_a_formula_without_a_trace_has_one_right_answer():
     assert not always.right(["0"])
 
 
+def test_a_formula_that_needs_many_positions_has_a_trace():
+    late = " & ".join(f"{'X' * n} !a" for n in range(7)) + " & XXXXXXX a"
+    right = RightTraces(TASK.read_problem(late.replace("X", "X ")))
+    assert right.right(["0"]) is False
+    answer = [*("! a ; " * 7).split(), "{", "a", "}"]
+    assert right.along(answer) == [[token] for token in [*answer, "<end>"]]
+
+
 def test_tokens_that_the_search_does_not_decide_are_not_called_wrong():
     hard = RightTraces(TASK.read_problem("a & X (b U (c & X !b)) & F(d & X d)"), effort=0)
     assert hard.right(["a"]) is None
