@@ -23,6 +23,7 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 from logicgen.data.dataset import EncodedSplit, Ragged
+from logicgen.errors import LogicgenError
 from logicgen.model import capacity
 from logicgen.nn.transformer import Transformer, mode
 from logicgen.tokens import Vocabulary
@@ -224,6 +225,22 @@ def ended(sequences: Ragged, rows: np.ndarray, vocabulary: Vocabulary) -> np.nda
     padded = np.pad(sequences.padded(rows, pad), ((0, 0), (0, 1)), constant_values=pad)
     padded[np.arange(len(rows)), sequences.lengths_of(rows)] = vocabulary.end
     return padded
+
+
+def padded_problems(
+    problems: Sequence[Sequence[int]], vocabulary: Vocabulary, symbols: int
+) -> Tensor:
+    """Return problems as an encoder reads them, with `<end>` and padding, (B, S).
+
+    Raises LogicgenError if they have more than `symbols` symbols.
+    """
+    ids = ended(Ragged.of(problems), np.arange(len(problems)), vocabulary)
+    needed = int(ids.max()) - len(vocabulary) + 1
+    if needed > symbols:
+        raise LogicgenError(
+            f"the problems need {needed} symbol rows, but only {symbols} were asked for"
+        )
+    return torch.from_numpy(ids)
 
 
 class BatchStream:

@@ -7,6 +7,7 @@ symbols), V = F + symbols.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, Self, cast
 
 import numpy as np
@@ -19,14 +20,15 @@ from logicgen.data.opening import as_dataset
 from logicgen.errors import LogicgenError
 from logicgen.extras import load_plugin, plugins
 from logicgen.model import capacity
-from logicgen.model.answer_form import AnswerForm
-from logicgen.model.answered import answered
-from logicgen.model.batches import Batch, BatchStream, Rank, make_batch
+from logicgen.model.answer_form import AnswerForm, grammar_mask
+from logicgen.model.batches import Batch, BatchStream, Rank, make_batch, padded_problems
+from logicgen.model.canonical_answers import canonical_answers
 from logicgen.model.model import (
     Answer,
     Loss,
     Model,
     Request,
+    read_answers,
 )
 from logicgen.model.network_tables import EncoderDecoderTable
 from logicgen.model.recipe import ModelRecipe
@@ -34,7 +36,7 @@ from logicgen.model.recipe_tables import RandomRowsTable
 from logicgen.model.sequences import ProblemData, TrainingRegion, problem_data
 from logicgen.model.start import check_same_keys, deeper, load_start
 from logicgen.nn.canonical import first_occurrence, rename
-from logicgen.nn.decoding import decode
+from logicgen.nn.decoding import BeamSearch, decode
 from logicgen.nn.embedding import (
     AlphaRenaming,
     Embedding,
@@ -390,7 +392,41 @@ class EncoderDecoder(Model):
             self.inference_matrix(request.symbols, request.embedding_seed * ensemble + draw)
             for draw in range(ensemble)
         ]
-        return answered(self, request, matrices)
+        self.eval()
+        if not self.canonical:
+            return self._decoded(matrices, request)
+        return canonical_answers(request, self.vocabulary, partial(self._decoded, matrices))
+
+    def _decoded(self, matrices: Sequence[Tensor], request: Request) -> list[list[Answer]]:
+        """Return the answers to problems whose symbols keep their names."""
+        problems, decoding, form = request.problems, request.decoding, self.form
+        most, grammar = request.max_length, request.grammar
+        if form is not None:
+            most = form.most(most)
+            if grammar is not None:
+                grammar = grammar_mask(load_task(self.task_name), most, form.form)
+        several: list[list[Answer]] = [[] for _ in problems]
+        sizes = [self.size(problem) for problem in problems]
+        prefixes = decoding.beams if isinstance(decoding, BeamSearch) else decoding.answers
+        together = capacity.answered_together(sizes, prefixes, request.batch_size, self.device)
+        for rows in together:
+            padded = padded_problems(
+                [problems[row] for row in rows], self.vocabulary, request.symbols
+            )
+            decoded = decode(
+                self.transformer,
+                matrices,
+                padded.to(self.device),
+                self.vocabulary,
+                most,
+                grammar,
+                decoding,
+                self.loss.scale,
+                self.loss.never,
+            )
+            for row, answers in zip(rows, read_answers(decoded, self.vocabulary), strict=True):
+                several[row] = answers
+        return several if form is None else [form.different(answers) for answers in several]
 
     def features(self, problems: Tensor) -> int:
         """Return the most features of all layers for a token of padded problems (B, S)."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from logicgen.solvers.completion import Beginning, completed, possible
 from logicgen.solvers.ltl_graph import FALSE, TRUE, Graph
+from logicgen.solvers.partial_traces import PartialTrace, completed, possible
 from logicgen.solvers.sat_engine import Effort, EffortError
 from logicgen.solvers.witness import Literals
 from logicgen.syntax.formula import Formula
@@ -36,7 +36,7 @@ class RightTraces(NextTokens):
         self.effort = effort
         self.tokens = (*FIXED, *self.graph.symbols)
         self._known: dict[tuple[str, ...], bool | None] = {}
-        self._found: list[tuple[Literals, Beginning]] = []
+        self._found: list[tuple[Literals, PartialTrace]] = []
 
     def right(self, beginning: Sequence[str]) -> bool | None:
         """Return whether a right answer begins with these tokens; None if it is not known.
@@ -85,12 +85,12 @@ class RightTraces(NextTokens):
             return not self._satisfiable()
         if tokens[-1:] == ("!",):
             return self._right_negation(tokens)
-        reader = _Reader(self.number)
+        tokens_read = _TraceTokens(self.number)
         for token in tokens:
-            allowed = reader.read(token)
+            allowed = tokens_read.read(token)
             if not allowed:
                 return allowed
-        return self._search(reader.beginning())
+        return self._search(tokens_read.beginning())
 
     def _satisfiable(self) -> bool:
         if self.root in (TRUE, FALSE):
@@ -103,7 +103,7 @@ class RightTraces(NextTokens):
             return True
         return None if None in verdicts else False
 
-    def _search(self, begun: Beginning) -> bool:
+    def _search(self, begun: PartialTrace) -> bool:
         """Return whether a right trace has a beginning."""
         if self.root in (TRUE, FALSE):
             return self.root == TRUE
@@ -117,7 +117,7 @@ class RightTraces(NextTokens):
         return True
 
 
-class _Reader:
+class _TraceTokens:
     """Reads the tokens of a trace whose positions are conjunctions of literals."""
 
     def __init__(self, number: Mapping[str, int]) -> None:
@@ -174,14 +174,14 @@ class _Reader:
             return None
         return True
 
-    def beginning(self) -> Beginning:
+    def beginning(self) -> PartialTrace:
         """Return the beginning of a trace that was read."""
         closed = self._place + (self._missing == 0)
         if self._loop is not None:
             least = self._place + 1
-            return Beginning(
+            return PartialTrace(
                 self._literals, closed, least, self._loop, most=least if self._ended else None
             )
         # The period begins at this position if nothing of it was read, or later.
         first = self._place + self._begun
-        return Beginning(self._literals, closed, first + 1, earliest=first)
+        return PartialTrace(self._literals, closed, first + 1, earliest=first)

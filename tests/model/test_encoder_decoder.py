@@ -11,7 +11,7 @@ import torch
 
 from logicgen.data.dataset import Ragged
 from logicgen.errors import LogicgenError
-from logicgen.model import answered, capacity
+from logicgen.model import capacity, encoder_decoder
 from logicgen.model.batches import Rank, padded_batch
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.symbol_invariant import SymbolInvariantModel
@@ -53,13 +53,13 @@ def test_memory_limits_how_many_problems_are_read_together(monkeypatch: pytest.M
     model = new_model()
     best = likeliest(model, PROBLEMS, 8, 0, 4)
     sizes = []
-    decode = answered.decode
+    decode = encoder_decoder.decode
 
     def noting(*arguments: Any) -> DecodedAnswers:
         sizes.append(len(arguments[2]))
         return decode(*arguments)
 
-    monkeypatch.setattr(answered, "decode", noting)
+    monkeypatch.setattr(encoder_decoder, "decode", noting)
     for scores, expected in ((2**26, [4]), (2 * 4**2, [2, 2]), (1, [1, 1, 1, 1])):
         monkeypatch.setitem(capacity.MOST_SCORES, "cpu", scores)
         sizes.clear()

@@ -22,7 +22,7 @@ from logicgen.solvers.witness import Literals, TraceShape
 
 
 @dataclass(frozen=True)
-class Beginning:
+class PartialTrace:
     """The beginning of a trace, or a whole trace.
 
     Attributes:
@@ -41,7 +41,7 @@ class Beginning:
     earliest: int = 0
     most: int | None = None
 
-    def agrees(self, literals: Literals, made: Beginning) -> bool:
+    def agrees(self, literals: Literals, made: PartialTrace) -> bool:
         """Return whether a trace has this beginning.
 
         literals: the literals of the trace. made: its shape; all its positions are closed.
@@ -67,8 +67,8 @@ class Beginning:
 
 
 def completed(
-    graph: Graph, root: int, begun: Beginning, most: int, effort: Effort | None = None
-) -> tuple[Literals, Beginning] | None:
+    graph: Graph, root: int, begun: PartialTrace, most: int, effort: Effort | None = None
+) -> tuple[Literals, PartialTrace] | None:
     """Return a right trace with a beginning, as its literals and its shape, or None.
 
     graph, root: the formula is the edge `root` of the graph.
@@ -77,9 +77,9 @@ def completed(
     if not possible(graph, root, begun.literals, effort):
         return None
     for positions, loop in begun.shapes(most):
-        found = _Completion(graph, root, begun, positions, loop, effort).search()
+        found = _Search(graph, root, begun, positions, loop, effort).search()
         if found is not None:
-            return found, Beginning(found, positions, positions, loop)
+            return found, PartialTrace(found, positions, positions, loop)
     return None
 
 
@@ -94,14 +94,14 @@ def possible(graph: Graph, root: int, literals: Literals, effort: Effort | None 
         return not tableau.is_empty()
 
 
-class _Completion:
+class _Search:
     """The search for a right trace of one shape that has a beginning."""
 
     def __init__(
         self,
         graph: Graph,
         root: int,
-        begun: Beginning,
+        begun: PartialTrace,
         positions: int,
         loop: int,
         effort: Effort | None,
