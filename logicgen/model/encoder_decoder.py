@@ -254,7 +254,7 @@ class EncoderDecoder(Model):
         problems = batch.problems
         batch, logits = self._logits(batch, generator)
         known = (self.loss.scale * logits.detach()).softmax(-1)
-        if self.recipe.canonical:  # the network reads other ids than those of the batch
+        if self.recipe.canonical:  # the network has read renamed symbols
             fixed = len(self.vocabulary)
             old = first_occurrence(problems, fixed, self.training_symbols).old_ids(fixed)
             old = old[:, None].expand(known.shape)

@@ -18,7 +18,7 @@ from logicgen.solvers.bounded import Encoding, variable_of
 from logicgen.solvers.ltl_graph import Graph
 from logicgen.solvers.sat_engine import Effort, SatEngine
 from logicgen.solvers.tableau import Letter, Tableau
-from logicgen.solvers.witness import Literals, TraceShape
+from logicgen.solvers.witness import Literals, TraceShape, conjunctions
 
 
 @dataclass(frozen=True)
@@ -86,10 +86,7 @@ def completed(
 def possible(graph: Graph, root: int, literals: Literals, effort: Effort | None = None) -> bool:
     """Return whether some word with these literals satisfies the formula of edge `root`."""
     count = max((position for position, _ in literals), default=0) + 1
-    letters = [0] * (count + 1)  # edge 0 is true
-    for (position, symbol), value in literals.items():
-        literal = graph.symbol(graph.symbols[symbol]) ^ (not value)
-        letters[position] = graph.conjunction(letters[position], literal)
+    letters = conjunctions(graph, literals, count + 1)  # at the last position, for ever, anything
     with Tableau(graph, root, letters, count, effort) as tableau:
         return not tableau.is_empty()
 
@@ -134,16 +131,12 @@ class _Search:
         for position in range(self.begun.closed, self.positions):
             for symbol in range(self.symbols):
                 variable = variable_of(self.graph, symbol, position)
-                if variable <= len(model):
-                    found[position, symbol] = model[variable - 1] > 0
+                found[position, symbol] = model[variable - 1] > 0
         return found
 
     def _refine(self, engine: SatEngine, literals: Literals) -> None:
         """Require that a word with other values, which falsifies the formula now, satisfies it."""
-        letters = [0] * self.positions
-        for (position, symbol), value in literals.items():
-            literal = self.graph.symbol(self.graph.symbols[symbol]) ^ (not value)
-            letters[position] = self.graph.conjunction(letters[position], literal)
+        letters = conjunctions(self.graph, literals, self.positions)
         with Tableau(self.graph, self.root ^ 1, letters, self.loop, self.effort) as tableau:
             word = tableau.word()
         assert word is not None

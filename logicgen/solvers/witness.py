@@ -140,11 +140,7 @@ class TraceShape(NamedTuple):
             return verdict
         if not self._all_tried_satisfy(literals):
             return False
-        graph, letters = self.graph, [TRUE] * self.positions
-        for (position, symbol), value in literals.items():
-            edge = graph.symbol(graph.symbols[symbol]) ^ (not value)
-            letters[position] = graph.conjunction(letters[position], edge)
-        return self.contains(letters)
+        return self.contains(conjunctions(self.graph, literals, self.positions))
 
     def contains(self, letters: list[int]) -> bool:
         """Return whether all words of a trace satisfy the formula.
@@ -201,6 +197,15 @@ class TraceShape(NamedTuple):
             block = (1 << TRIES) - 1
             found |= {place for place, start in tested.items() if wrong >> start & block}
         return found
+
+
+def conjunctions(graph: Graph, literals: Literals, positions: int) -> list[int]:
+    """Return the edge of the conjunction of the literals at each position."""
+    found = [TRUE] * positions
+    for (position, symbol), value in literals.items():
+        edge = graph.symbol(graph.symbols[symbol]) ^ (not value)
+        found[position] = graph.conjunction(found[position], edge)
+    return found
 
 
 @lru_cache(256)

@@ -1,14 +1,14 @@
 """Whether the beginning of a trace can still become a right answer to an LTL formula.
 
-The tokens are a trace in prefix notation whose positions are conjunctions of literals. Long traces
-are not searched: a beginning counts as wrong if it needs `MORE` more positions than it has.
+The tokens are a trace in prefix notation whose positions are conjunctions of literals. The search
+leaves out long traces (`MORE`, `LEAST`). A beginning that only they continue counts as wrong.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from logicgen.solvers.ltl_graph import FALSE, TRUE, Graph
+from logicgen.solvers.ltl_graph import Graph
 from logicgen.solvers.partial_traces import PartialTrace, completed, possible
 from logicgen.solvers.sat_engine import Effort, EffortError
 from logicgen.solvers.witness import Literals
@@ -16,7 +16,8 @@ from logicgen.syntax.formula import Formula
 from logicgen.tasks.right_tokens import NextTokens
 from logicgen.tokens import END
 
-# The search ends at LEAST positions, or at MORE positions beyond those that a beginning has.
+# The search tries traces of up to LEAST positions, and of up to MORE positions more than the
+# beginning needs.
 MORE, LEAST = 2, 5
 
 FIXED = ("{", "&", "!", "1", "0", ";", "}", END)
@@ -54,8 +55,8 @@ class RightTraces(NextTokens):
     def along(self, answer: Sequence[str]) -> list[list[str]]:
         """Return, for each beginning of an answer, its next token if that is right.
 
-        Other right tokens are not listed. If the search does not decide where an answer becomes
-        wrong, the result ends before that place.
+        Other right tokens are not listed. A beginning that the search does not decide counts as
+        wrong.
         """
         whole = [*answer, END]
         good, bad = 0, len(whole) + 1  # lengths of a right beginning and of a wrong one
@@ -82,7 +83,7 @@ class RightTraces(NextTokens):
 
     def _right(self, tokens: tuple[str, ...]) -> bool | None:
         if tokens[:1] == ("0",):
-            return not self._satisfiable()
+            return not possible(self.graph, self.root, {}, Effort.of(self.effort))
         if tokens[-1:] == ("!",):
             return self._right_negation(tokens)
         tokens_read = _TraceTokens(self.number)
@@ -92,11 +93,6 @@ class RightTraces(NextTokens):
                 return allowed
         return self._search(tokens_read.beginning())
 
-    def _satisfiable(self) -> bool:
-        if self.root in (TRUE, FALSE):
-            return self.root == TRUE
-        return possible(self.graph, self.root, {}, Effort.of(self.effort))
-
     def _right_negation(self, tokens: tuple[str, ...]) -> bool | None:
         verdicts = {self.right((*tokens, name)) for name in self.number}
         if True in verdicts:
@@ -105,8 +101,6 @@ class RightTraces(NextTokens):
 
     def _search(self, begun: PartialTrace) -> bool:
         """Return whether a right trace has a beginning."""
-        if self.root in (TRUE, FALSE):
-            return self.root == TRUE
         if any(begun.agrees(*found) for found in self._found):
             return True
         most = begun.most or max(begun.least + MORE, LEAST)

@@ -112,6 +112,9 @@ def test_a_formula_without_a_trace_has_one_right_answer():
     assert right.along(["0"]) == [["0"], ["<end>"]]
     assert right.along(["{", "a", "}"]) == [[]]
     assert [*right.also([], ["{", "a"])] == ["0"]
+    assert {*RightTraces(TASK.read_problem("a & X !a")).also(["a", ";"], ["a"])} == {"{", "!", "&"}
+    assert RightTraces(TASK.read_problem("0")).along(["0"]) == [["0"], ["<end>"]]
+    assert RightTraces(TASK.read_problem("0")).along(["{", "1", "}"]) == [[]]
     always = RightTraces(TASK.read_problem("1"))
     assert always.right(["{", "1", "}", "<end>"])
     assert not always.right(["0"])
