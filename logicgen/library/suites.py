@@ -121,9 +121,9 @@ def _log(suite: Suite, system: str, draws: int, path: Path) -> OutcomeLog:
     identity: dict[str, Any] = {"versions": versions, "suite": suite.fingerprint}
     identity |= {"system": system, "draws": draws}
     if not system.startswith((PREFIX, SOLVER)):
-        from logicgen.model.checkpoint import weights_digest
+        from logicgen.model.checkpoint import card_digest
 
-        identity["weights"] = weights_digest(Path(system))
+        identity["model"] = card_digest(Path(system))
     return OutcomeLog(path, identity)
 
 

@@ -308,6 +308,11 @@ def scores_folder(name: str | Path, split: str) -> Path:
     return (run if run == Path(name) else Path("runs") / run.name) / split
 
 
+def card_digest(run: Path) -> str:
+    """Return the SHA-256 of a trained model's card, which contains the SHA-256 of the weights."""
+    return str(load_json(find_run(run) / CARD).get("card_sha256"))
+
+
 def weights_digest(run: Path) -> str:
     """Return the SHA-256 of a trained model's weights."""
     return str(load_json(find_run(run) / CARD).get("sha256"))

@@ -176,6 +176,8 @@ class EncoderDecoderTable(NetworkTable):
         position_range: number of positions from which `randomized` positions are drawn.
         shared_positions: whether the j-th token of an answer has the position of the problem's j-th
             token. Otherwise randomized positions of answers are drawn separately.
+        most_tokens: the most tokens of training problems. In attention to a longer problem of S
+            tokens, scores are multiplied by log(S) / log(most_tokens). Unchanged if not given.
     """
 
     embeddings: ClassVar[Mapping[str, type[EmbeddingTable]]] = {
@@ -205,6 +207,7 @@ class EncoderDecoderTable(NetworkTable):
     encoder_loops: Layers | None = None
     position_range: Context | None = None
     shared_positions: bool = False
+    most_tokens: Annotated[int, Field(ge=2)] | None = None
 
     def check(self, recipe: OtherTables) -> None:
         super().check(recipe)
@@ -270,6 +273,8 @@ class SymbolInvariantTable(EncoderDecoderTable):
             reads the fused view of these streams.
         fused_view: the features of the view at operators: the mean of all streams; with
             `mean-and-maximum` also their maximum, through a linear layer.
+        most_symbols: the most symbols of training problems. The mean of n streams, if there are
+            more, is n / most_symbols times as far from their median. Unchanged if not given.
         reserved: number of streams for symbols that the problem lacks.
         chunk: number of streams computed at a time when answering; all if not given.
     """
@@ -283,6 +288,7 @@ class SymbolInvariantTable(EncoderDecoderTable):
     decoder_aggregated_attention: bool | None = None
     cross_attention: Literal["streams", "aggregated"] = "streams"
     fused_view: Literal["mean-and-maximum"] | None = None
+    most_symbols: Positive | None = None
     reserved: Annotated[int, Field(ge=0, le=1024)] = 0
     chunk: Positive | None = None
 

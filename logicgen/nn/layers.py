@@ -79,6 +79,8 @@ class Positions:
     mask: Tensor | None = None
     packing: Packing | None = None  # the packing of the tokens, if they are packed
     of_answers: Tensor | None = None  # (sequences, positions), randomized positions of answers
+    # The factors of the problem's keys: of each sequence, or of each packed token. None: 1
+    sharpness: Tensor | None = None
 
     def packed(self, packing: Packing) -> Positions:
         """Return the positions of packed tokens, without `vectors`: inputs contain them already."""
@@ -87,7 +89,18 @@ class Positions:
             rotation and (rotation[0][place], rotation[1][place])
             for rotation in (self.rotation, self.problem_rotation)
         )
-        return replace(self, vectors=None, rotation=own, problem_rotation=crossing, packing=packing)
+        sharpness = self.sharpness
+        if sharpness is not None:
+            rows = packing.places // packing.shape[1]
+            sharpness = sharpness[rows.clamp(max=len(sharpness) - 1)]
+        return replace(
+            self,
+            vectors=None,
+            rotation=own,
+            problem_rotation=crossing,
+            packing=packing,
+            sharpness=sharpness,
+        )
 
 
 class Attention(nn.Module):
@@ -105,12 +118,21 @@ class Attention(nn.Module):
         self.output = Linear(width, width)
 
     def keys_values(
-        self, x: Tensor, rotation: Rotation | None = None, packing: Packing | None = None
+        self,
+        x: Tensor,
+        rotation: Rotation | None = None,
+        packing: Packing | None = None,
+        sharpness: Tensor | None = None,
     ) -> KeysValues:
-        """Return the keys and the values of x, (B, H, T, D) each."""
+        """Return the keys and the values of x, (B, H, T, D) each.
+
+        sharpness: factors of the keys, and so of the scores, (B,), or (N,) if x is packed.
+        """
         keys, values = self.key_value(x).unflatten(-1, (2, self.heads, -1)).unbind(-3)
         if rotation is not None:
             keys = rotate(keys, rotation)
+        if sharpness is not None:
+            keys = keys * sharpness.to(keys.dtype).view(-1, *[1] * (keys.dim() - 1))
         return _by_head(keys, packing), _by_head(values, packing)
 
     def forward(
@@ -308,7 +330,7 @@ class EncoderLayer(Layer):
     def forward(self, x: Tensor, at: Positions) -> Tensor:
         """Return the features of inputs x, (B, S, width) each, or packed."""
         y = self.norm_attention(x)
-        keys_values = self.attention.keys_values(y, at.rotation, at.packing)
+        keys_values = self.attention.keys_values(y, at.rotation, at.packing, at.sharpness)
         y = self.attention(y, keys_values, at.rotation, at.mask, packing=at.packing)
         return self.finish(self.add(x, y))
 
@@ -325,10 +347,14 @@ class DecoderLayer(Layer):
         self.add_feed_forward(width, hidden, dropout)
 
     def keys_values(
-        self, encoded: Tensor, rotation: Rotation | None = None, packing: Packing | None = None
+        self,
+        encoded: Tensor,
+        rotation: Rotation | None = None,
+        packing: Packing | None = None,
+        sharpness: Tensor | None = None,
     ) -> KeysValues:
         """Return keys and values of the encoded problem, (B, S, width), once for all tokens."""
-        keys, values = self.problem_attention.keys_values(encoded, rotation, packing)
+        keys, values = self.problem_attention.keys_values(encoded, rotation, packing, sharpness)
         if torch.is_grad_enabled():
             return keys, values
         # Without contiguous memory, the attention of each answer token would copy keys and values.

@@ -5,6 +5,9 @@ symbol (`symbol_invariant.py`). The fused view is a weighted sum of the streams.
 a symbol that has a stream, the view has the features of this stream. At other tokens it has the
 mean of the streams.
 
+In the mean of many streams, the few that say something have little weight. With more streams than
+in training, the mean can therefore be moved away from the median (`stretched`).
+
 Layers work with two arrangements of the tokens of streams. `PaddedStreams` computes tokens and
 padding, optionally in chunks. `PackedStreams`, for training, computes only tokens.
 
@@ -86,6 +89,27 @@ def fuse(x: Tensor, weights: Tensor) -> Tensor:
     return torch.einsum("btn,bntw->btw", weights.to(x.dtype), x)
 
 
+def stretched(mean: Tensor, x: Tensor, exist: Tensor, most: int | None) -> Tensor:
+    """Return the mean of streams; with n > `most` streams, n / most times as far from the median.
+
+    If most streams have the same features, then the others count as much as among `most` streams.
+
+    mean: (B, T, width). x: (B, N, T, width). exist: (B, N), whether each stream exists.
+    """
+    if most is None or x.shape[1] <= most:
+        return mean
+    farther = (exist.sum(1) / most - 1).clamp(min=0)[:, None, None]
+    with torch.autocast(x.device.type, enabled=False):
+        there = x.float().masked_fill(~exist[:, :, None, None], math.nan)
+        median = there.nanmedian(1).values
+        return torch.where(farther > 0, mean + farther * (mean - median), mean).to(mean.dtype)
+
+
+def shared(weights: Tensor) -> Tensor:
+    """Return whether tokens have the mean of several streams: (B, T, N) to (B, T, 1)."""
+    return (weights > 0).sum(2, keepdim=True) > 1
+
+
 @dataclass(frozen=True)
 class PaddedStreams:
     """The tokens (R, N, T) of all streams, with padding.
@@ -95,12 +119,14 @@ class PaddedStreams:
         weights: (R, T, N), the weights of streams in the fused view.
         exist: (R, N), whether each stream exists.
         chunk: number of streams computed at a time without gradients; None: all streams.
+        most: the mean of more streams is `stretched`; None: never.
     """
 
     at: Positions
     weights: Tensor
     exist: Tensor
     chunk: int | None = None
+    most: int | None = None
 
     @property
     def vectors(self) -> Tensor | None:
@@ -132,7 +158,11 @@ class PaddedStreams:
 
         At each token, the fused view is the sum of the streams' features, weighted by `weights`.
         """
-        return fuse(x, self.weights)
+        view = fuse(x, self.weights)
+        if self.most is None or x.shape[1] <= self.most:
+            return view
+        mean = stretched(view, x, self.exist, self.most)
+        return torch.where(shared(self.weights), mean, view)
 
     def maximum(self, x: Tensor) -> Tensor:
         """Return the largest of the streams' features: (R, N, T, width) to (R, T, width)."""
@@ -147,9 +177,13 @@ class PaddedStreams:
         crossing: whether the tokens of answers will attend to these keys and values.
         """
         rotation = self.at.problem_rotation if crossing else self.at.rotation
+        sharpness = self.at.sharpness
         if of_view:
-            return make(x, rotation)  # (sequences, heads, tokens, features of a head) each
-        keys, values = make(x.flatten(0, 1), rotation)
+            # (sequences, heads, tokens, features of a head) each
+            return make(x, rotation, None, sharpness)
+        if sharpness is not None:
+            sharpness = sharpness.repeat_interleave(x.shape[1])
+        keys, values = make(x.flatten(0, 1), rotation, None, sharpness)
         sizes = x.shape[:2]
         return torch.unflatten(keys, 0, sizes), torch.unflatten(values, 0, sizes)
 
@@ -204,6 +238,9 @@ class PackedStreams:
         view: positions and (B, T) packing of the tokens of the fused view.
         place: (P,), the index of each token in `view`; for fillers, the number of tokens in `view`.
         weight: (P, 1), the weight of each token in the fused view.
+        exist: (B, N), whether each stream exists.
+        shared: (B, T, 1), see `shared`; None if no mean of streams is stretched.
+        most: see `PaddedStreams`.
         vectors: (P, width), position vectors that are added to inputs.
     """
 
@@ -214,9 +251,14 @@ class PackedStreams:
     place: Tensor
     weight: Tensor
     vectors: Tensor | None
+    exist: Tensor
+    shared: Tensor | None = None
+    most: int | None = None
 
     @staticmethod
-    def of(ids: Tensor, there: Tensor, streams: Streams, at: Positions) -> PackedStreams:
+    def of(
+        ids: Tensor, there: Tensor, streams: Streams, at: Positions, most: int | None = None
+    ) -> PackedStreams:
         """Return the packed tokens of ids (B, T). `there` (B, T) is False for padding."""
         batch, length = ids.shape
         exist = streams.shares() > 0  # (problems, streams)
@@ -233,21 +275,26 @@ class PackedStreams:
         where = there.flatten().cumsum(0) - 1
         fillers = 0, len(beside.places) - len(places)
         place = F.pad(where[places // size[1] * length + time], fillers, value=len(view.places))
-        weight = streams.fusing(ids).transpose(1, 2).flatten()[places]
+        weights = streams.fusing(ids)
+        weight = weights.transpose(1, 2).flatten()[places]
         vectors, mask = at.vectors, at.mask
         if vectors is not None:
             vectors = view.pack(vectors.expand(batch, -1, -1))
             vectors = F.pad(vectors, (0, 0, 0, 1))[place]
         if mask is not None and len(mask) > 1:
             mask = mask[problem]
+        sharpness = None if at.sharpness is None else at.sharpness[problem]
         return PackedStreams(
             problem,
-            replace(at, mask=mask).packed(own),
+            replace(at, mask=mask, sharpness=sharpness).packed(own),
             beside,
             at.packed(view),
             place,
             F.pad(weight, fillers)[:, None],
             vectors,
+            exist,
+            shared(weights) if most is not None and exist.shape[1] > most else None,
+            most,
         )
 
     def pack(self, rows: Tensor) -> Tensor:
@@ -261,8 +308,14 @@ class PackedStreams:
 
     def fuse(self, x: Tensor) -> Tensor:
         view = x.new_zeros(len(self.view.packing.places) + 1, x.shape[1])  # type: ignore[union-attr]
-        view = view.index_add(0, self.place, x * self.weight)
-        return view[:-1]
+        view = view.index_add(0, self.place, x * self.weight)[:-1]
+        if self.shared is None:
+            return view
+        packing, streams = self.view.packing, self.exist.shape[1]
+        padded = packing.pad(view)  # type: ignore[union-attr]
+        each = torch.unflatten(self.beside.pad(x), 1, (streams, -1))
+        mean = stretched(padded, each, self.exist, self.most)
+        return packing.pack(torch.where(self.shared, mean, padded))  # type: ignore[union-attr]
 
     def maximum(self, x: Tensor) -> Tensor:
         view = x.new_full((len(self.view.packing.places) + 1, x.shape[1]), -math.inf)  # type: ignore[union-attr]
@@ -273,7 +326,8 @@ class PackedStreams:
         self, make: Callable[..., KeysValues], x: Tensor, of_view: bool, crossing: bool = False
     ) -> KeysValues:
         at = self.view if of_view else self.own
-        return make(x, at.problem_rotation if crossing else at.rotation, at.packing)
+        rotation = at.problem_rotation if crossing else at.rotation
+        return make(x, rotation, at.packing, at.sharpness)
 
     def problem_mask(self, mask: Tensor, of_view: bool) -> Tensor:
         return mask if of_view or len(mask) == 1 else mask[self.problem]

@@ -32,7 +32,13 @@ from torch import Tensor, nn
 from logicgen.nn.layers import Attention, DecoderLayer, EncoderLayer, Layer, Positions
 from logicgen.nn.linear import Linear
 from logicgen.nn.memory import KeysValues, Memory
-from logicgen.nn.streams import ArrangedStreams, PackedStreams, PaddedStreams, Streams
+from logicgen.nn.streams import (
+    ArrangedStreams,
+    PackedStreams,
+    PaddedStreams,
+    Streams,
+    stretched,
+)
 from logicgen.nn.transformer import Transformer
 
 
@@ -70,6 +76,7 @@ class StreamOptions:
     cross_attention: str = "streams"
     # The features of the fused view: the mean of the streams if not given, or `mean-and-maximum`.
     fused_view: str | None = None
+    most_symbols: int | None = None  # the mean of more streams is `stretched`
     reserved: int = 0  # number of streams for symbols that the problem does not contain
     chunk: int | None = None  # see `PaddedStreams`
 
@@ -247,7 +254,9 @@ class SymbolInvariantTransformer(Transformer):
         symbols = matrix.shape[-2] - self.fixed - 1
         with torch.autocast(features.device.type, enabled=False):
             features, matrix = features.float(), matrix.float()
-            mean = torch.einsum("bn,bntw->btw", streams.shares(), features)
+            shares = streams.shares()
+            mean = torch.einsum("bn,bntw->btw", shares, features)
+            mean = stretched(mean, features, shares > 0, self.options.most_symbols)
             fixed = mean @ matrix[: self.fixed].T  # (answers, tokens, fixed tokens)
             own = (features @ matrix[self.fixed]).transpose(1, 2)  # (answers, tokens, streams)
         # (answers, streams)
@@ -283,10 +292,11 @@ class SymbolInvariantTransformer(Transformer):
         self, ids: Tensor, there: Tensor, streams: Streams, at: Positions, packed: bool
     ) -> ArrangedStreams:
         """Return the packed or padded streams of ids (R, T). `there` (R, T) is True for tokens."""
+        most = self.options.most_symbols
         if packed:
-            return PackedStreams.of(ids, there, streams, at)
+            return PackedStreams.of(ids, there, streams, at, most)
         exist = streams.shares() > 0
-        return PaddedStreams(at, streams.fusing(ids), exist, self.options.chunk)
+        return PaddedStreams(at, streams.fusing(ids), exist, self.options.chunk, most)
 
     def _stream_inputs(
         self, matrix: Tensor, ids: Tensor, streams: Streams, at: ArrangedStreams

@@ -69,6 +69,8 @@ class Transformer(nn.Module):
         have norm 1 as well, logits are cosines.
     input_scale: the factor from rows to inputs: "sqrt-width", or "learned", which starts at
         sqrt(width).
+    most_tokens: in attention to a problem of S > most_tokens tokens, scores are multiplied by
+        log(S) / log(most_tokens). So the sum over more tokens stays as sharp as in training.
     """
 
     recompute = False  # whether each layer of the encoder is computed again in the backward pass
@@ -94,6 +96,7 @@ class Transformer(nn.Module):
         encoder_loops: int | None = None,
         position_range: int | None = None,
         shared_positions: bool = False,
+        most_tokens: int | None = None,
         pad: int = 0,
         arities: Tensor | None = None,
     ) -> None:
@@ -104,6 +107,7 @@ class Transformer(nn.Module):
         self.normalize_features = normalize_features
         self.encoder_loops = encoder_loops or 1
         self.position_range, self.shared_positions = position_range, shared_positions
+        self.most_tokens = most_tokens
         self.dropout = nn.Dropout(dropout)
         # Rows have norm 1. This factor makes inputs with entries of about 1.
         scale = width**0.5
@@ -138,8 +142,8 @@ class Transformer(nn.Module):
         x = self.dropout(x)
         x = self.norm_encoder(self.through_encoder(x, at))  # (problems, tokens, width)
         decoder = cast(list[DecoderLayer], self.decoder)
-        rotation, packing = at.problem_rotation, at.packing
-        keys_values = [layer.keys_values(x, rotation, packing) for layer in decoder]
+        how = at.problem_rotation, at.packing, at.sharpness
+        keys_values = [layer.keys_values(x, *how) for layer in decoder]
         return Memory(mask, keys_values, positions=at.of_answers)
 
     def decode(
@@ -221,7 +225,18 @@ class Transformer(nn.Module):
         elif self.encoder_bias is not None:
             mask = self.encoder_bias(0, length, length).masked_fill(~mask, -math.inf)
         rotation, crossing = self._rotations(self.encoder_positions, 0, length, device)
-        return Positions(vectors, rotation, crossing, mask, of_answers=of_answers)
+        sharpness = self._sharpness(problems)
+        return Positions(
+            vectors, rotation, crossing, mask, of_answers=of_answers, sharpness=sharpness
+        )
+
+    def _sharpness(self, problems: Tensor) -> Tensor | None:
+        """Return the factors (B,) of the keys of problems (B, S); None if no problem is longer."""
+        most = self.most_tokens
+        if most is None or problems.shape[1] <= most:
+            return None
+        lengths = (problems != self.pad).sum(1).clamp(min=most)
+        return lengths.log() / math.log(most)
 
     def _at_random(self, positions: Tensor) -> Tensor:
         """Return the sinusoidal vectors (..., width) of positions (...) below `position_range`."""

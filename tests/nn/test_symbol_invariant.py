@@ -12,7 +12,7 @@ from torch import nn
 from logicgen.nn.decoding import BeamSearch, decode
 from logicgen.nn.embedding import SymbolInvariant
 from logicgen.nn.samples import Sampling
-from logicgen.nn.streams import Streams, fuse
+from logicgen.nn.streams import Streams, fuse, stretched
 from logicgen.nn.symbol_invariant import StreamOptions, SymbolInvariantTransformer
 from logicgen.nn.transformer import Transformer
 from logicgen.tokens import Vocabulary
@@ -44,6 +44,8 @@ OPTIONS = [
     StreamOptions(fused_view="mean-and-maximum", chunk=2, reserved=1),
     StreamOptions(cross_attention="aggregated"),
     StreamOptions(cross_attention="aggregated", chunk=1, reserved=1),
+    StreamOptions(most_symbols=2),
+    StreamOptions(most_symbols=1, chunk=2, reserved=1),
 ]
 
 
@@ -129,6 +131,27 @@ def test_the_fused_view_is_the_mean_but_at_a_symbol_its_own_stream():
         for place, token in enumerate(problem):
             expected = x[b, names.index(token), place] if token >= F else x[b, real, place].mean(0)
             torch.testing.assert_close(view[b, place], expected)
+
+
+@pytest.mark.parametrize("special", [1, 2, 3])
+def test_a_few_special_streams_weigh_as_much_in_a_crowd_as_among_the_most(special):
+    """Ten streams, of which all but `special` are equal: the stretched mean is that of seven."""
+    exist = torch.tensor([[True] * 10, [True] * 7 + [False] * 3])
+    x = torch.randn(2, 1, 8, 3).repeat(1, 10, 1, 1)
+    x[:, :special] = torch.randn(2, special, 8, 3)
+    means = torch.stack([x[0].mean(0), x[1, :7].mean(0)])
+    found = stretched(means, x, exist, 7)
+    torch.testing.assert_close(found[0], x[0, :7].mean(0))
+    assert torch.equal(found[1], means[1])  # seven are not too many
+    assert torch.equal(stretched(means, x, exist, None), means)
+    assert torch.equal(stretched(means, x, exist, 10), means)
+
+
+def test_the_most_symbols_matter_only_where_there_are_more():
+    plain, stretching = network(), network(StreamOptions(most_symbols=2))
+    expected, found = (made(rows(), PROBLEMS, ANSWERS) for made in (plain, stretching))
+    torch.testing.assert_close(found[[0, 2, 3]], expected[[0, 2, 3]])  # two symbols, one, none
+    assert not torch.allclose(found[1], expected[1], atol=1e-3)  # four
 
 
 @with_options_and_schemes
@@ -265,7 +288,8 @@ def test_gradients_reach_every_parameter():
 @with_options_and_schemes
 def test_packed_tokens_have_the_same_scores_and_gradients(options, encoder, decoder):
     """Training computes only what there is: streams of symbols, and tokens before padding."""
-    made, matrix = network(options, encoder, decoder, rotary_cross_attention=True), rows()
+    further = {"rotary_cross_attention": True, "most_tokens": 4}
+    made, matrix = network(options, encoder, decoder, **further), rows()
     answers = torch.where((ANSWERS == PAD).cumsum(1) > 0, PAD, ANSWERS)  # no gaps
     places = (answers.flatten() != PAD).nonzero()[:, 0]
     finite = made(matrix, PROBLEMS, answers).flatten(0, 1)[places] > -math.inf

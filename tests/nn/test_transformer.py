@@ -1,3 +1,4 @@
+import math
 from typing import Any
 
 import pytest
@@ -84,6 +85,31 @@ def test_a_looped_encoder_is_a_deeper_one_with_equal_layers() -> None:
     deep.load_state_dict(weights)
     problems, answers = batch()
     assert torch.equal(looped(matrix(), problems, answers), deep(matrix(), problems, answers))
+
+
+def test_scores_of_longer_problems_are_sharper() -> None:
+    """They are multiplied by log(tokens) / log(most_tokens); padding does not count."""
+    net, rows = transformer(most_tokens=5), matrix()
+    problems, answers = batch()  # 9, 4, 9, 1 and 9 tokens
+    sharpness = net.problem_positions(problems, net.present(problems)).sharpness
+    assert sharpness is not None
+    longer = math.log(9) / math.log(5)
+    torch.testing.assert_close(sharpness, torch.tensor([longer, 1, longer, 1, longer]))
+    scores = net(rows, problems, answers)
+    plain = transformer()
+    torch.testing.assert_close(scores[[1, 3]], plain(rows, problems, answers)[[1, 3]])
+    # The same scores result from queries that are longer by the same factor.
+    with torch.no_grad():
+        for layer in plain.encoder:
+            layer.attention.query.weight *= longer
+            layer.attention.query.bias *= longer
+        for layer in plain.decoder:
+            layer.problem_attention.query.weight *= longer
+            layer.problem_attention.query.bias *= longer
+    expected = plain(rows, problems, answers)[[0, 2, 4]]
+    torch.testing.assert_close(scores[[0, 2, 4]], expected, rtol=1e-4, atol=1e-5)
+    without = net(rows, problems[:, :5], answers)
+    assert torch.equal(without, transformer()(rows, problems[:, :5], answers))
 
 
 @EVERY_SCHEME
