@@ -236,7 +236,7 @@ class Transformer(nn.Module):
         if most is None or problems.shape[1] <= most:
             return None
         lengths = (problems != self.pad).sum(1).clamp(min=most)
-        return lengths.log() / math.log(most)
+        return 1 + (lengths / most).log() / math.log(most)  # exactly 1 for S <= most
 
     def _at_random(self, positions: Tensor) -> Tensor:
         """Return the sinusoidal vectors (..., width) of positions (...) below `position_range`."""
