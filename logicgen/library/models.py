@@ -53,7 +53,10 @@ def train(
     from logicgen.recipes import parse_changes
 
     # Read both before slow imports.
-    chosen, opened = read_model_recipe(str(recipe), parse_changes(changes)), load_dataset(data)
+    values = parse_changes(changes)
+    if learn == "accepted" and any(key.startswith("reward.") for key in values):
+        values["training.learn"] = learn  # without it, a recipe has no [reward]
+    chosen, opened = read_model_recipe(str(recipe), values), load_dataset(data)
     if learn is not None:
         chosen = chosen.learning(learn)
     if held_out and chosen.learns != "accepted":

@@ -79,7 +79,7 @@ class Positions:
     mask: Tensor | None = None
     packing: Packing | None = None  # the packing of the tokens, if they are packed
     of_answers: Tensor | None = None  # (sequences, positions), randomized positions of answers
-    # The factors of the problem's keys: of each sequence, or of each packed token. None: 1
+    # The keys of the problem's tokens are multiplied by it: (B,), or (N,) if they are packed
     sharpness: Tensor | None = None
 
     def packed(self, packing: Packing) -> Positions:
@@ -126,7 +126,7 @@ class Attention(nn.Module):
     ) -> KeysValues:
         """Return the keys and the values of x, (B, H, T, D) each.
 
-        sharpness: factors of the keys, and so of the scores, (B,), or (N,) if x is packed.
+        sharpness: multiplies the keys, and so the scores of attention; (B,), or (N,) if packed.
         """
         keys, values = self.key_value(x).unflatten(-1, (2, self.heads, -1)).unbind(-3)
         if rotation is not None:

@@ -90,9 +90,10 @@ def fuse(x: Tensor, weights: Tensor) -> Tensor:
 
 
 def stretched(mean: Tensor, x: Tensor, exist: Tensor, most: int | None) -> Tensor:
-    """Return the mean of streams; with n > `most` streams, n / most times as far from the median.
+    """Move the mean of n > `most` streams away from their median: n / most times as far.
 
-    If most streams have the same features, then the others count as much as among `most` streams.
+    If more than half of the streams have equal features, the others then have the weight that they
+    have among `most` streams. Without more streams than that, `mean` itself is returned.
 
     mean: (B, T, width). x: (B, N, T, width). exist: (B, N), whether each stream exists.
     """
@@ -159,10 +160,8 @@ class PaddedStreams:
         At each token, the fused view is the sum of the streams' features, weighted by `weights`.
         """
         view = fuse(x, self.weights)
-        if self.most is None or x.shape[1] <= self.most:
-            return view
         mean = stretched(view, x, self.exist, self.most)
-        return torch.where(shared(self.weights), mean, view)
+        return view if mean is view else torch.where(shared(self.weights), mean, view)
 
     def maximum(self, x: Tensor) -> Tensor:
         """Return the largest of the streams' features: (R, N, T, width) to (R, T, width)."""
@@ -239,7 +238,8 @@ class PackedStreams:
         place: (P,), the index of each token in `view`; for fillers, the number of tokens in `view`.
         weight: (P, 1), the weight of each token in the fused view.
         exist: (B, N), whether each stream exists.
-        shared: (B, T, 1), see `shared`; None if no mean of streams is stretched.
+        shared: (B, T, 1), whether tokens have the mean of several streams; None if no mean is
+            stretched.
         most: see `PaddedStreams`.
         vectors: (P, width), position vectors that are added to inputs.
     """

@@ -70,7 +70,8 @@ class Transformer(nn.Module):
     input_scale: the factor from rows to inputs: "sqrt-width", or "learned", which starts at
         sqrt(width).
     most_tokens: in attention to a problem of S > most_tokens tokens, scores are multiplied by
-        log(S) / log(most_tokens). So the sum over more tokens stays as sharp as in training.
+        log(S) / log(most_tokens), so that attention is not spread over more tokens than in
+        training. Source: Chiang, Cholak (ACL 2022).
     """
 
     recompute = False  # whether each layer of the encoder is computed again in the backward pass
@@ -231,7 +232,10 @@ class Transformer(nn.Module):
         )
 
     def _sharpness(self, problems: Tensor) -> Tensor | None:
-        """Return the factors (B,) of the keys of problems (B, S); None if no problem is longer."""
+        """Return what the keys of problems (B, S) are multiplied by, (B,); see `most_tokens`.
+
+        Returns None if no problem has more than `most_tokens` tokens.
+        """
         most = self.most_tokens
         if most is None or problems.shape[1] <= most:
             return None

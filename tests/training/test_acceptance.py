@@ -10,6 +10,7 @@ import torch
 
 from logicgen.data.opening import load_dataset
 from logicgen.errors import LogicgenError
+from logicgen.library.models import train
 from logicgen.model.checkpoint import load_model
 from logicgen.model.kinds import new_model
 from logicgen.nn.linear import bfloat16_products
@@ -381,6 +382,15 @@ def test_an_untrained_model_is_refused(learnt, tmp_path):
 def test_recipes_that_contradict_themselves_are_refused(tables, message):
     with pytest.raises(ValueError, match=message):
         recipe_with(**tables)
+
+
+def test_keys_of_rewards_can_be_set_together_with_what_is_learned(tmp_path):
+    """The recipe alone has no `[reward]`. The next error is about the data, which do not exist."""
+    wanted = {"changes": ["reward.draws=2"], "run": tmp_path / "run"}
+    with pytest.raises(LogicgenError, match=r"\[reward\]: goes with training.learn"):
+        train("ltl-symbol-invariant", tmp_path / "nothing", **wanted)
+    with pytest.raises(LogicgenError, match="nothing: "):
+        train("ltl-symbol-invariant", tmp_path / "nothing", learn="accepted", **wanted)
 
 
 def test_the_table_is_there_with_its_defaults():
