@@ -15,7 +15,12 @@ import numpy as np
 
 from logicgen.errors import FormatError, LogicgenError
 from logicgen.measures.predictions import Verifier
-from logicgen.measures.verified import Outcome, VerifiedSearch, draw_until_accepted
+from logicgen.measures.verified import (
+    Outcome,
+    VerifiedSearch,
+    different,
+    draw_until_accepted,
+)
 from logicgen.solvers import Status, Verdict
 from logicgen.syntax.answers import Trace
 from logicgen.tasks import Task, fitting_solver, load_task
@@ -201,7 +206,7 @@ class Answering(Respondent):
         from logicgen.nn.samples import Sampling
 
         super().__init__(model.task_name, *options, **further)
-        self.model, self.verified = model, VerifiedSearch(self.draws, Sampling(1.0))
+        self.model, self.search = model, VerifiedSearch(self.draws, Sampling(seed=1))
 
     def question(self, text: str) -> Question:
         """Parse a problem in infix or prefix notation, and translate it for the model.
@@ -288,11 +293,15 @@ class Answering(Respondent):
         first = [text(row, answers[0].ids) for row, answers in enumerate(likeliest)]
 
         def others(rows: np.ndarray) -> list[list[str]]:
-            sampling = replace(self.verified.sampling, seed=1, answers=self.draws)
             left = [ids[row] for row in rows]
+            sampling = replace(self.search.sampling, answers=self.search.candidates)
             found = self.model.predict(replace(request, problems=left, decoding=sampling))
             return [
-                [other for answer in answers if (other := text(row, answer.ids)) != first[row]]
+                different(
+                    ((text(row, answer.ids), answer.score) for answer in answers),
+                    self.task.meaning,
+                    first[row],
+                )
                 for row, answers in zip(rows, found, strict=True)
             ]
 

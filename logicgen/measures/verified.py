@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from math import exp
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -13,6 +14,10 @@ from logicgen.solvers import Verdict
 
 if TYPE_CHECKING:
     from logicgen.nn.samples import Sampling
+
+
+CANDIDATES = 3
+"""Number of answers that are drawn for each answer that a solver verifies: see `different`."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,13 @@ class VerifiedSearch:
                 f" {MOST_PREFIXES:,}"
             )
 
+    @property
+    def candidates(self) -> int:
+        """Return the number of random answers of which `different` chooses."""
+        from logicgen.nn.samples import MOST_PREFIXES
+
+        return min(CANDIDATES * self.draws, MOST_PREFIXES)
+
 
 class Outcome(NamedTuple):
     """The result of verified decoding for one problem.
@@ -46,6 +58,28 @@ class Outcome(NamedTuple):
     prediction: str
     verdict: str
     draws: int
+
+
+def different(
+    candidates: Iterable[tuple[str, float]], meaning: Callable[[str], Hashable], tried: str
+) -> list[str]:
+    """Return one answer of each meaning, except the meaning of `tried`, likeliest meaning first.
+
+    A model may write one assignment with its literals in many orders. Verifying one order is
+    enough. The probability of a meaning is the sum over its candidates.
+
+    candidates: answers with their log-probabilities.
+    meaning: a function that returns equal values for answers that are right for the same problems.
+    """
+    total: dict[Hashable, float] = {}
+    text: dict[Hashable, str] = {}
+    for answer, score in candidates:
+        what = meaning(answer)
+        text.setdefault(what, answer)
+        total[what] = total.get(what, 0.0) + exp(score)
+    known = meaning(tried)
+    order = sorted(total, key=lambda what: -total[what])  # stable: equal meanings as drawn
+    return [text[what] for what in order if what != known]
 
 
 def draw_until_accepted(

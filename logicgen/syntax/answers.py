@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, reduce
 from typing import Any, ClassVar
@@ -47,6 +47,11 @@ class Assignment:
     literals: tuple[Literal, ...] = ()
 
     @property
+    def meaning(self) -> Hashable:
+        """Return a value that is equal for assignments with the same literals."""
+        return frozenset(self.literals)
+
+    @property
     def is_contradictory(self) -> bool:
         """Return whether the assignment gives a symbol both values."""
         return bool(self.contradictory)
@@ -58,10 +63,6 @@ class Assignment:
         if len(dict(self.literals)) == len(different):
             return ()
         return tuple(s for s in self.symbols if {(s, True), (s, False)} <= different)
-
-    def same_as(self, other: Assignment) -> bool:
-        """Return whether both give the same symbols the same values, in any order."""
-        return set(self.literals) == set(other.literals)
 
     def rename(self, mapping: Mapping[str, str]) -> Assignment:
         """Return the assignment with each symbol `s` in `mapping` renamed to `mapping[s]`."""
@@ -191,6 +192,15 @@ class Trace:
     def symbols(self) -> tuple[str, ...]:
         """Return the distinct symbols, in order of first occurrence."""
         return tuple(dict.fromkeys(name for p in self.positions for name in p.symbols))
+
+    @property
+    def meaning(self) -> Hashable:
+        """Return a value that is equal for traces whose conjunctions differ in order or nesting."""
+        stem, period = (
+            tuple(frozenset(operands_of("&", position)) for position in part)
+            for part in (self.stem, self.period)
+        )
+        return stem, period
 
     def rename(self, mapping: Mapping[str, str]) -> Trace:
         """Return the trace with each symbol `s` in `mapping` renamed to `mapping[s]`."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from dataclasses import replace
 from random import Random
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, model_validator
 
-from logicgen.errors import nearest
+from logicgen.errors import FormatError, nearest
 from logicgen.solvers import Solution, Solver, Status, Verdict, load_solver
 from logicgen.solvers.word import Word
 from logicgen.syntax.answers import NoAnswer
@@ -173,6 +173,13 @@ class FormulaTask(Task):
         if isinstance(answer, NoAnswer):
             return _NO_ANSWER_IS[chosen.solve(problem).status]
         return chosen.check(problem, answer)
+
+    def meaning(self, answer: str) -> Hashable:
+        try:
+            read = self.decode_answer(answer)
+        except FormatError:
+            return answer
+        return answer if isinstance(read, NoAnswer) else read.meaning
 
     def reason(self, problem: Formula, answer: Any, verdict: Verdict) -> str:
         if verdict is Verdict.INVALID:

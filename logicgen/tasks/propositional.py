@@ -170,7 +170,7 @@ class Propositional(FormulaTask):
     def same(self, answer: Assignment | NoAnswer, other: Assignment | NoAnswer) -> bool:
         if isinstance(answer, NoAnswer) or isinstance(other, NoAnswer):
             return answer == other
-        return answer.same_as(other)
+        return answer.meaning == other.meaning
 
     def read_answer(self, text: str) -> Assignment | NoAnswer:
         """Parse an answer: `unsat`, or an assignment in any notation."""

@@ -8,7 +8,7 @@ symbols can be renamed without knowledge of the task.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from random import Random
@@ -309,6 +309,15 @@ class Task(ABC):
     def decode_answer(self, text: str) -> Any:
         """Parse an answer in prefix notation, as models write it. Raises FormatError."""
         return self.answer_language.read(text, "prefix")
+
+    def meaning(self, answer: str) -> Hashable:
+        """Return a value that is equal for answers that are right for the same problems.
+
+        Two such answers may have different values: then both are verified.
+
+        answer: an answer in prefix notation, which need not parse.
+        """
+        return answer
 
     @abstractmethod
     def encode(self, value: Any) -> str:

@@ -64,6 +64,15 @@ def test_operators_it_was_not_trained_on_are_said_with_those_it_was():
     assert asked <= {*TOKENS, "a", "b"}
 
 
+def test_answers_that_differ_in_order_only_are_verified_once():
+    wrong = ["{ & a ! b }", "{ & ! b a }", "{ ! a }", "{ & a & ! b ! b }"]
+    [outcome] = ask(Fake(*wrong, "{ & a b }", "{ & b a }"), "p & q & X p", draws=2)
+    # Of six candidates, the right meaning was drawn twice: it is verified before `{ ! a }`.
+    assert outcome == ("{ & p q }", "exact", 2)
+    [outcome] = ask(Fake(*wrong, "{ & a b }", "{ & b a }"), "p & q & X ! p", draws=9)
+    assert (outcome.prediction, outcome.draws) == ("{ & p ! q }", 3)  # there are three meanings
+
+
 def test_only_the_problems_without_an_answer_are_drawn_again():
     fake = Fake("{ a }", "{ ! a }", "{ a ; ! a }", "{ 1 }")
     outcomes = ask(fake, "X a", "X ! b", "c & ! c")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -17,10 +18,11 @@ from logicgen.measures.evaluation import (
     write_predictions,
 )
 from logicgen.measures.predictions import SCHEMA, Verifier, predict_and_verify
-from logicgen.measures.verified import Outcome, VerifiedSearch, draw_until_accepted
+from logicgen.measures.verified import Outcome, VerifiedSearch, different, draw_until_accepted
 from logicgen.model.model import Answer
 from logicgen.nn.decoding import BeamSearch
 from logicgen.nn.samples import Sampling
+from logicgen.tasks import load_task
 from logicgen.tasks.judge import Item
 from tests.asking import only
 from tests.measures.conftest import Parrot
@@ -189,6 +191,18 @@ def test_a_limit_that_was_reached_is_no_acceptance():
     ]
     assert draw_until_accepted(*plain, 1, others, judge)[0] == Outcome("x", "unknown", 1)
     assert draw_until_accepted([], [], 5, others, judge) == []
+
+
+def test_one_answer_of_each_meaning_likeliest_first():
+    drawn = [("a 1 b 0", 0.2), ("a 0", 0.3), ("b 0 a 1", 0.2), ("b 1", 0.35), ("a 1 ^", 0.1)]
+    candidates = [(answer, math.log(share)) for answer, share in drawn]
+    meaning = load_task("propositional").meaning
+    assert different(candidates, meaning, "c 1") == ["a 1 b 0", "b 1", "a 0", "a 1 ^"]
+    assert different(candidates, meaning, "b 0 a 1") == ["b 1", "a 0", "a 1 ^"]
+    assert different([], meaning, "a 1") == []
+    # Each different text is one answer of the other tasks. Equally likely answers stay in order.
+    words = [("a b", -1.0), ("b a", -0.5), ("c", -1.0)]
+    assert different(words, load_task("copying").meaning, "a") == ["b a", "a b", "c"]
 
 
 def test_no_answer_is_judged_twice(data):
