@@ -69,7 +69,7 @@ def different(
     enough. The probability of a meaning is the sum over its candidates.
 
     candidates: answers with their log-probabilities.
-    meaning: a function that returns equal values for answers that are right for the same problems.
+    meaning: returns the key of an answer: see `Task.meaning`.
     """
     total: dict[Hashable, float] = {}
     text: dict[Hashable, str] = {}

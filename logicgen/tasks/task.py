@@ -311,9 +311,9 @@ class Task(ABC):
         return self.answer_language.read(text, "prefix")
 
     def meaning(self, answer: str) -> Hashable:
-        """Return a value that is equal for answers that are right for the same problems.
+        """Return a key: answers with equal keys are right for the same problems.
 
-        Two such answers may have different values: then both are verified.
+        Different keys say nothing about two answers.
 
         answer: an answer in prefix notation, which need not parse.
         """

@@ -135,7 +135,7 @@ def test_the_fused_view_is_the_mean_but_at_a_symbol_its_own_stream():
 
 @pytest.mark.parametrize("special", [1, 2, 3])
 def test_a_few_special_streams_weigh_as_much_in_a_crowd_as_among_the_most(special):
-    """The mean of seven equal and three special streams becomes that of four and three."""
+    """The mean of ten streams becomes the mean of seven that contain all special streams."""
     exist = torch.tensor([[True] * 10, [True] * 7 + [False] * 3])
     x = torch.randn(2, 1, 8, 3).repeat(1, 10, 1, 1)
     x[:, :special] = torch.randn(2, special, 8, 3)
