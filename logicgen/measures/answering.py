@@ -289,7 +289,7 @@ class Answering(Respondent):
 
         def others(rows: np.ndarray) -> list[list[str]]:
             left = [ids[row] for row in rows]
-            sampling = replace(self.search.sampling, answers=self.search.candidates)
+            sampling = self.search.candidates(self.task)
             found = self.model.predict(replace(request, problems=left, decoding=sampling))
             return [
                 different(

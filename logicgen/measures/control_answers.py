@@ -98,5 +98,6 @@ class ControlAnswerer:
             solved = self._solved.before(problem, request.embedding_seed)
             shots = [(decode(each), decode(answer)) for each, answer in solved]
             answers = self._control.answers(decode(problem), count, shots) or [""]
-            found.append([Answer(encode(each), 0.0) for each in answers])
+            # These scores keep the order of trust if equal answers are merged (`different`).
+            found.append([Answer(encode(each), -float(n)) for n, each in enumerate(answers)])
         return found

@@ -18,7 +18,7 @@ from logicgen.callbacks import Progress, StageProgress, no_progress
 from logicgen.data.dataset import Dataset, encode
 from logicgen.errors import LogicgenError, at
 from logicgen.measures.best_control import add_controls
-from logicgen.measures.verified import VerifiedSearch, draw_until_accepted
+from logicgen.measures.verified import VerifiedSearch, different, draw_until_accepted
 from logicgen.processes.engines import open_pool
 from logicgen.tasks import Task
 from logicgen.tasks.judge import Item, Wants, finding_of, judge
@@ -191,12 +191,12 @@ def predict_and_verify(
         if controls:
             draws = None if verified is None else verified.draws
             add_controls(rows, data, controls, draws, verifier.judge, partial(progress, "controls"))
-    how = {"grammar": grammar, "ensemble": ensemble, **_asked(model, verified)}
+    how = {"grammar": grammar, "ensemble": ensemble, **_asked(data.task, model, verified)}
     about = replace(about, decoding={**asdict(decoding), **how}, controls=tuple(controls))
     return described(rows, SCHEMA, about)
 
 
-def _asked(model: Answerer, verified: VerifiedSearch | None) -> dict[str, Any]:
+def _asked(task: Task, model: Answerer, verified: VerifiedSearch | None) -> dict[str, Any]:
     """Return settings for the evaluation's description: votes, shots and verified decoding.
 
     Settings that are not used are left out. Votes are answers to one problem; the most frequent
@@ -205,8 +205,7 @@ def _asked(model: Answerer, verified: VerifiedSearch | None) -> dict[str, Any]:
     how: dict[str, Any] = {"votes": model.votes} if model.votes > 1 else {}
     how |= {"shots": model.shots} if model.shots else {}
     if verified is not None:
-        sampling = replace(verified.sampling, answers=verified.draws)
-        how["verified"] = asdict(replace(verified, sampling=sampling))
+        how["verified"] = asdict(replace(verified, sampling=verified.candidates(task)))
     return how
 
 
@@ -341,7 +340,7 @@ class Predictor:
     ) -> None:
         from logicgen.model.answer_form import grammar_mask
 
-        self.model = model
+        self.model, self.task = model, data.task
         self.vocabulary = data.vocabulary
         self.ensemble = ensemble
         self.encoded = encode(table, data.vocabulary)
@@ -368,16 +367,16 @@ class Predictor:
         progress: Progress = no_progress,
     ) -> list[list[str]]:
         """Draw answers to each problem that differ from each other and from the prediction."""
-        drawn = verified.sampling
+        drawn, decode = verified.candidates(self.task), self.vocabulary.decode
         # The predictions may be samples with the same seed. So increase it.
-        sampling = replace(drawn, seed=drawn.seed + 1, answers=verified.draws)
+        found = self._ask(places, replace(drawn, seed=drawn.seed + 1), progress)
         return [
-            [
-                text
-                for answer in each
-                if (text := self.vocabulary.decode(answer.ids)) != predictions[place]
-            ]
-            for place, each in zip(places, self._ask(places, sampling, progress), strict=True)
+            different(
+                ((decode(answer.ids), answer.score) for answer in answers),
+                self.task.meaning,
+                predictions[place],
+            )
+            for place, answers in zip(places, found, strict=True)
         ]
 
     def _ask(

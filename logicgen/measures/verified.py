@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
-from math import exp
+from dataclasses import dataclass, replace
+from math import ceil, exp
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -14,18 +14,15 @@ from logicgen.solvers import Verdict
 
 if TYPE_CHECKING:
     from logicgen.nn.samples import Sampling
-
-
-CANDIDATES = 3
-"""Number of answers that are drawn for each answer that a solver verifies: see `different`."""
+    from logicgen.tasks import Task
 
 
 @dataclass(frozen=True)
 class VerifiedSearch:
     """Settings of verified decoding.
 
-    Verified decoding tries the model's prediction first, and then random samples of different
-    answers. It ends when the solver accepts an answer, or after `draws` answers.
+    Verified decoding tries the model's prediction first, and then the likeliest of different random
+    answers (`different`). It ends when the solver accepts an answer, or after `draws` answers.
     """
 
     draws: int
@@ -40,12 +37,12 @@ class VerifiedSearch:
                 f" {MOST_PREFIXES:,}"
             )
 
-    @property
-    def candidates(self) -> int:
-        """Return the number of random answers of which `different` chooses."""
+    def candidates(self, task: Task) -> Sampling:
+        """Return the sampling of the answers of which `different` chooses."""
         from logicgen.nn.samples import MOST_PREFIXES
 
-        return min(CANDIDATES * self.draws, MOST_PREFIXES)
+        count = min(ceil(task.candidates * self.draws), MOST_PREFIXES)
+        return replace(self.sampling, answers=count)
 
 
 class Outcome(NamedTuple):

@@ -173,7 +173,7 @@ class Attention(nn.Module):
         return output
 
 
-_FEW = 256  # most keys for which training uses `_attend_few`
+_FEW = 256  # most keys for which training without a learned mask uses `_attend_few`
 _BLOCK = 64  # number of queries that `_attend_before` computes at a time
 _IN_CACHE = 2**18  # float32 numbers in a megabyte, which fits into the processor's cache
 
@@ -190,7 +190,8 @@ def _attend(
     if query.device.type == "cpu":
         if causal and trained and (few or mask is not None):
             return _attend_before(query, *keys_values, mask, dropout)
-        if trained and few:
+        # With a learned mask, the fused kernel is not available: PyTorch's other way is slower.
+        if trained and (few or (mask is not None and mask.requires_grad)):
             return _attend_few(query, *keys_values, mask, dropout)
         if not trained and not (causal and mask is None):
             return _attend_in_parts(query, *keys_values, mask, dropout)

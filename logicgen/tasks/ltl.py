@@ -65,6 +65,7 @@ class LTL(FormulaTask):
     Settings: ClassVar = LTLSettings
     solver: ClassVar = "embedded"
     logic: ClassVar = "ltl"
+    candidates: ClassVar = 1.5
     refutation: ClassVar = NO_ANSWER
     other_sources: ClassVar = {"patterns": PatternSource, "obligations": ObligationSource}
     rated: ClassVar = ("vote", "rule")

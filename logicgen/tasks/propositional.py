@@ -72,6 +72,7 @@ class Propositional(FormulaTask):
     about: ClassVar = "a formula -> a partial assignment all of whose completions satisfy it"
     Settings: ClassVar = PropositionalSettings
     solver: ClassVar = "pysat"
+    candidates: ClassVar = 3
     hard_operators: ClassVar = ("^", "<->")  # no single operand decides their value
     logic: ClassVar = "propositional"
     other_sources: ClassVar = {"cnf": CNFSource, "rare": RareSource}
