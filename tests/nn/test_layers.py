@@ -6,6 +6,7 @@ import math
 
 import pytest
 import torch
+from torch.nn import functional
 
 from logicgen.nn import layers
 from logicgen.nn.layers import Attention
@@ -52,6 +53,24 @@ def test_causal_attention_and_its_gradients(length: int, biased: bool) -> None:
     with torch.no_grad():
         used = attention(x, attention.keys_values(x), mask=mask, causal=True)
     torch.testing.assert_close(used, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("length", [20, 270])  # few and many keys
+def test_attention_with_a_learned_mask_and_its_gradients(length: int) -> None:
+    torch.manual_seed(length)
+    query, keys, values = torch.randn(3, 2, HEADS, length, 4, requires_grad=True)
+    bias = torch.randn(1, HEADS, length, length, requires_grad=True)
+    hidden = torch.rand(length, length) > 0.5
+    mask = bias.masked_fill(hidden.fill_diagonal_(False), -math.inf)
+    right = functional.scaled_dot_product_attention(query, keys, values, attn_mask=mask)
+    found = layers._attend(query, (keys, values), mask, 0.0, False)
+    torch.testing.assert_close(found, right, rtol=1e-4, atol=1e-5)
+    expected, gradients = (
+        torch.autograd.grad(each.square().sum(), [query, keys, values, bias], retain_graph=True)
+        for each in (right, found)
+    )
+    for gradient, wanted in zip(gradients, expected, strict=True):
+        torch.testing.assert_close(gradient, wanted, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize("numbers", [False, True])
