@@ -72,7 +72,7 @@ _OF_PROMPTS = ("run", "data", "split", "limit", "prompts")
 @opt.integer_option(
     "--verified",
     metavar="N",
-    help="Also score the first accepted answer of up to N: the prediction, then random answers.",
+    help="Also score the first accepted of N answers: the prediction, then likely random answers.",
 )
 @opt.integer_option(
     "--reset-rows",

@@ -191,8 +191,8 @@ def check_results(
     Yield for each result its path, the number of its answers, and a line for each answer whose
     verdict differs.
     """
-    from logicgen.measures.predictions import Verifier
     from logicgen.measures.suite_results import SuiteResult, check_verdicts
+    from logicgen.measures.verifier import Verifier
 
     with bars("answers") as progress:
         for path in paths:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 
 from logicgen.errors import FormatError, LogicgenError
-from logicgen.measures.predictions import Verifier
 from logicgen.measures.verified import Outcome, VerifiedSearch, different, draw_until_accepted
+from logicgen.measures.verifier import Verifier
 from logicgen.solvers import Status, Verdict
 from logicgen.syntax.answers import Trace
 from logicgen.tasks import Task, fitting_solver, load_task

@@ -39,15 +39,8 @@ from logicgen.callbacks import StageProgress, no_progress
 from logicgen.data.dataset import Dataset
 from logicgen.errors import FormatError, LogicgenError
 from logicgen.files import write_atomically
-from logicgen.measures.predictions import (
-    About,
-    Predictor,
-    alphabets,
-    chosen_rows,
-    described,
-    schema_of,
-    spread,
-)
+from logicgen.measures.predictions import About, chosen_rows, described, schema_of, spread
+from logicgen.measures.predictor import Predictor, alphabets
 from logicgen.measures.replies import (
     EFFORT,
     Reply,

@@ -3,35 +3,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import product
 from random import Random
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from pydantic import TypeAdapter
 
 from logicgen.callbacks import Progress, StageProgress, no_progress
-from logicgen.data.dataset import Dataset, encode
+from logicgen.data.dataset import Dataset
 from logicgen.errors import LogicgenError, at
 from logicgen.measures.best_control import add_controls
-from logicgen.measures.verified import VerifiedSearch, different, draw_until_accepted
-from logicgen.processes.engines import open_pool
+from logicgen.measures.predictor import Predictor, alphabets
+from logicgen.measures.verified import VerifiedSearch, draw_until_accepted
+from logicgen.measures.verifier import Verifier, items_of
 from logicgen.tasks import Task
-from logicgen.tasks.judge import Item, Wants, finding_of, judge
 from logicgen.tokens import Vocabulary
 
 if TYPE_CHECKING:
     from logicgen.data.ranges import Region
-    from logicgen.model.model import Answer, Answerer
+    from logicgen.model.model import Answerer
     from logicgen.model.sequences import TrainingRegion
     from logicgen.nn.decoding import Decoding
-
-# An answer may have this number of tokens more than the longest stored answer.
-ROOM = 8
 
 
 def schema_of(numbers: str, texts: str) -> pa.Schema:
@@ -218,7 +215,7 @@ def _add_verdicts(
 ) -> None:
     """Add the verdicts on the predictions of rows, and perhaps verified answers."""
     predictions = [row["prediction"] for row in rows]
-    verdicts = verifier.verdicts(_items(rows, predictions), partial(progress, "verifying"))
+    verdicts = verifier.verdicts(items_of(rows, predictions), partial(progress, "verifying"))
     for row, verdict in zip(rows, verdicts, strict=True):
         row["verdict"] = verdict
     if verified is not None:
@@ -239,16 +236,10 @@ def _draw_again(
         [row["verdict"] for row in rows],
         verified.draws,
         lambda left: predictor.others(left, predictions, verified, progress),
-        lambda left, answers: verifier.verdicts(_items([rows[i] for i in left], answers)),
+        lambda left, answers: verifier.verdicts(items_of([rows[i] for i in left], answers)),
     )
     for row, (prediction, verdict, draws) in zip(rows, outcomes, strict=True):
         row |= {"verified_prediction": prediction, "verified_verdict": verdict, "draws": draws}
-
-
-def _items(rows: Iterable[dict[str, Any]], answers: list[str]) -> list[Item]:
-    """Return the items that a solver judges: the problem of each row with an answer."""
-    pairs = zip(rows, answers, strict=True)
-    return [Item(row["problem"], answer, row["answer"]) for row, answer in pairs]
 
 
 def compared(task: Task, prediction: str, answer: str) -> dict[str, Any]:
@@ -326,151 +317,6 @@ def spread(table: pa.Table, about: About, limit: int | None) -> np.ndarray:
         (turn, place) for place, queue in enumerate(queues) for turn in range(len(queue))
     )
     return np.sort([queues[place][turn] for turn, place in turns[:limit]])
-
-
-class Predictor:
-    """A model that answers the rows of a table, under any embedding seed.
-
-    The answer at place p belongs to row `p % len(table)` of the table. Its embedding seed is
-    `p // len(table)`.
-    """
-
-    def __init__(
-        self, model: Answerer, data: Dataset, table: pa.Table, grammar: bool, ensemble: int
-    ) -> None:
-        from logicgen.model.answer_form import grammar_mask
-
-        self.model, self.task = model, data.task
-        self.vocabulary = data.vocabulary
-        self.ensemble = ensemble
-        self.encoded = encode(table, data.vocabulary)
-        self.longest = int(self.encoded.answers.lengths.max(initial=0)) + ROOM
-        self.mask = grammar_mask(data.task, self.longest) if grammar else None
-        self.alphabets = alphabets(model, data, self.encoded.symbols)
-
-    def answers(
-        self, places: np.ndarray, decoding: Decoding, progress: Progress = no_progress
-    ) -> list[str]:
-        """Return an answer in prefix notation for each place.
-
-        A place is one number for a pair of an embedding seed and a problem. It also determines the
-        random numbers if answers are drawn at random.
-        """
-        found = self._ask(places, decoding, progress)
-        return [self.vocabulary.decode(answers[0].ids) for answers in found]
-
-    def others(
-        self,
-        places: np.ndarray,
-        predictions: Sequence[str],
-        verified: VerifiedSearch,
-        progress: Progress = no_progress,
-    ) -> list[list[str]]:
-        """Draw answers to each problem that differ from each other and from the prediction."""
-        drawn, decode = verified.candidates(self.task), self.vocabulary.decode
-        # The predictions may be samples with the same seed. So increase it.
-        found = self._ask(places, replace(drawn, seed=drawn.seed + 1), progress)
-        return [
-            different(
-                ((decode(answer.ids), answer.score) for answer in answers),
-                self.task.meaning,
-                predictions[place],
-            )
-            for place, answers in zip(places, found, strict=True)
-        ]
-
-    def _ask(
-        self, places: np.ndarray, decoding: Decoding, progress: Progress
-    ) -> list[list[Answer]]:
-        """Return the model's answers for each place, a pair of an embedding seed and a problem.
-
-        Random answers differ between embedding seeds.
-        """
-        from logicgen.model.model import Request
-        from logicgen.nn.samples import Sampling
-
-        progress(0, len(places))
-        found: dict[int, list[Answer]] = {}
-        seeds, rows = np.divmod(places, len(self.encoded))
-        for seed in np.unique(seeds).tolist():
-            how = decoding
-            if isinstance(how, Sampling):
-                how = replace(how, seed=how.seed + (seed << 32))
-            for alphabet in np.unique(self.alphabets)[::-1]:  # largest first: errors come early
-                members = np.flatnonzero((seeds == seed) & (self.alphabets[rows] == alphabet))
-                for batch in self._batches(members, rows):
-                    problems = [self.encoded.problems[row].tolist() for row in rows[batch]]
-                    asked = problems, int(alphabet), seed, self.longest, self.mask
-                    answers = self.model.predict(Request(*asked, how, self.ensemble))
-                    found.update(zip(batch.tolist(), answers, strict=True))
-                    progress(len(found), len(places))
-        return [found[place] for place in range(len(places))]
-
-    def _batches(self, places: np.ndarray, rows: np.ndarray) -> Iterator[np.ndarray]:
-        """Yield batches of about 1,024 places.
-
-        If `Model.canonical` is set, problems that differ only by names are in the same batch.
-        """
-        from logicgen.nn.canonical import alpha_class
-
-        groups: dict[object, list[int]] = {}
-        for place in places.tolist():
-            key: object = place
-            if self.model.canonical:
-                problem = self.encoded.problems[rows[place]].tolist()
-                key = alpha_class(problem, len(self.vocabulary))
-            groups.setdefault(key, []).append(place)
-        batch: list[int] = []
-        for group in groups.values():
-            batch += group
-            if len(batch) >= 1024:
-                yield np.array(batch)
-                batch = []
-        if batch:
-            yield np.array(batch)
-
-
-class Verifier:
-    """Worker processes that judge each different answer once. Use as a context manager."""
-
-    def __init__(self, task: Task, solver: str | None, workers: int, seconds: float) -> None:
-        self._known: dict[Item, str] = {}
-        self._seconds = seconds
-        wants = Wants(prefix=True, solver=solver)
-        self._pool = open_pool(judge, (task.name, wants), count=workers)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._pool.close()
-
-    def verdicts(self, items: list[Item], progress: Progress = no_progress) -> list[str]:
-        """Return the verdict on each answer: `unknown` if the solver reached a limit."""
-        new = [item for item in dict.fromkeys(items) if item not in self._known]
-        progress(0, len(new))
-        found = zip(new, self._pool.map(new, self._seconds, 256), strict=True)
-        for done, (item, result) in enumerate(found, 1):
-            self._known[item] = str(finding_of(result).verdict)
-            if done % 256 == 0 or done == len(new):
-                progress(done, len(new))
-        return [self._known[item] for item in items]
-
-    def judge(self, rows: Sequence[dict[str, Any]], answers: list[str]) -> list[str]:
-        """Return the verdict on an answer to the problem of each row."""
-        return self.verdicts(_items(rows, answers))
-
-
-def alphabets(model: Answerer, data: Dataset, symbols: np.ndarray) -> np.ndarray:
-    """Return the number of symbols in the alphabet that the model sees with each problem.
-
-    symbols: the number of symbols of each problem.
-
-    The number is at least the model's alphabet in training, and the most symbols of the data set.
-    If a problem has more symbols, it is the problem's number of symbols.
-    """
-    seen = max(data.recipe.region.symbols[1], model.alphabet)
-    return np.asarray(np.maximum(symbols, seen))
 
 
 def edit_distance(first: str, second: str) -> int:

@@ -21,13 +21,8 @@ from logicgen.callbacks import Progress, no_progress
 from logicgen.data.dataset import Dataset
 from logicgen.errors import FormatError, LogicgenError, shown
 from logicgen.measures.best_control import add_controls
-from logicgen.measures.predictions import (
-    SCHEMA,
-    About,
-    Verifier,
-    compared,
-    described,
-)
+from logicgen.measures.predictions import SCHEMA, About, compared, described
+from logicgen.measures.verifier import Verifier
 from logicgen.scoring import Judgement, Scorer
 from logicgen.scoring.completions import Mode
 from logicgen.solvers import Verdict

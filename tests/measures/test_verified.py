@@ -17,8 +17,9 @@ from logicgen.measures.evaluation import (
     write_figures,
     write_predictions,
 )
-from logicgen.measures.predictions import SCHEMA, Verifier, predict_and_verify
+from logicgen.measures.predictions import SCHEMA, predict_and_verify
 from logicgen.measures.verified import Outcome, VerifiedSearch, different, draw_until_accepted
+from logicgen.measures.verifier import Verifier
 from logicgen.model.model import Answer
 from logicgen.nn.decoding import BeamSearch
 from logicgen.nn.samples import Sampling
