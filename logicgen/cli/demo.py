@@ -59,7 +59,7 @@ PARTS = [
         "propositional-35",
         "propositional",
         "The blue box shows the stored training problems: up to 5 symbols and 35 tokens for `ltl`,"
-        " up to 16 symbols and 260 tokens for `propositional`. `ltl` also learned from its own"
+        " up to 16 symbols and 450 tokens for `propositional`. `ltl` also learned from its own"
         " answers to larger problems. The map `verified` counts the first of up to 16 answers that"
         " the solver accepts.",
         per_cell=2,
