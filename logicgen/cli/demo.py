@@ -58,10 +58,9 @@ PARTS = [
     Part(
         "propositional-35",
         "propositional",
-        "The blue box shows the stored training problems: up to 5 symbols and 35 tokens for `ltl`,"
-        " up to 16 symbols and 450 tokens for `propositional`. `ltl` also learned from its own"
-        " answers to larger problems. The map `verified` counts the first of up to 16 answers that"
-        " the solver accepts.",
+        "The blue box shows the symbols and lengths of the training problems, for `ltl` of those"
+        " with a stored answer: it also learned from its own answers to larger problems. The map"
+        " `verified` counts the first of up to 16 answers that the solver accepts.",
         per_cell=2,
     ),
     Part("ltl-35", "ltl", per_cell=2),

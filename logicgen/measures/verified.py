@@ -38,7 +38,7 @@ class VerifiedSearch:
             )
 
     def candidates(self, task: Task) -> Sampling:
-        """Return the sampling of the answers of which `different` chooses."""
+        """Return how to draw the answers from which `different` chooses."""
         from logicgen.nn.samples import MOST_PREFIXES
 
         count = min(ceil(task.candidates * self.draws), MOST_PREFIXES)

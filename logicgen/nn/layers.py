@@ -190,7 +190,7 @@ def _attend(
     if query.device.type == "cpu":
         if causal and trained and (few or mask is not None):
             return _attend_before(query, *keys_values, mask, dropout)
-        # With a learned mask, the fused kernel is not available: PyTorch's other way is slower.
+        # PyTorch has no fused kernel for a learned mask, and what it does instead is slower.
         if trained and (few or (mask is not None and mask.requires_grad)):
             return _attend_few(query, *keys_values, mask, dropout)
         if not trained and not (causal and mask is None):

@@ -220,8 +220,8 @@ class Task(ABC):
     hard_operators: ClassVar[Collection[str]] = ()
     # Programs that answer problems without training, by name, as `module:class` (`controls.py`)
     controls: ClassVar[Mapping[str, str]] = {}
-    # Random answers that a model draws for each answer that a solver verifies. Several of them may
-    # have one meaning (`meaning`)
+    # Number of random answers that a model draws for each answer that a solver verifies, because
+    # several may have the same `meaning`
     candidates: ClassVar[float] = 1
     # Columns that measure the difficulty of an example, by name
     difficulties: ClassVar[Mapping[str, DifficultyColumn]] = {}
