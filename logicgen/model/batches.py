@@ -71,17 +71,23 @@ WINDOW = 100  # number of batches in a window of examples that are sorted togeth
 
 
 class Batch(NamedTuple):
-    """A batch of B problems with answers: int64 ids, padded with `<pad>`.
+    """A batch of B problems with R answers: int64 ids, padded with `<pad>`.
 
-    S and T are the lengths of the longest problem and answer, with markers.
+    R is B, or K for each problem; the answers to a problem are consecutive. S and T are the lengths
+    of the longest problem and answer, with markers.
     """
 
     step: int  # the number t of the batch in the stream
     problems: Tensor  # (problems, tokens), each problem, then <end>
-    inputs: Tensor  # (problems, tokens), the decoder's inputs: <start>, then the answer
-    targets: Tensor  # (problems, tokens), the decoder's targets: the answer, then <end>
+    inputs: Tensor  # (answers, tokens), the decoder's inputs: <start>, then the answer
+    targets: Tensor  # (answers, tokens), the decoder's targets: the answer, then <end>
     places: Tensor  # (N,), indices of the N tokens in the flattened inputs, and in the targets
     share: Share | None = None  # the device's share of a larger batch
+
+    @property
+    def answers(self) -> int:
+        """Return the number K of answers to each problem."""
+        return len(self.inputs) // len(self.problems)
 
     def to(self, device: torch.device) -> Self:
         """Return the batch on a device."""
@@ -131,17 +137,18 @@ class Batch(NamedTuple):
         pieces: Sequence[Tensor],
         recompute: bool,
     ) -> Tensor:
-        """Return a network's logits (B, T, V) for a batch that it reads in pieces.
+        """Return a network's logits (R, T, V) for a batch that it reads in pieces.
 
         matrix: token rows for the whole batch (V, width), or for each problem (B, V, width).
         pad: id of `<pad>`.
-        pieces: the rows of each piece.
+        pieces: the problems of each piece.
         recompute: whether the backward pass computes the features of a piece again. Then they are
             not kept, and need no memory.
         """
         parts = []
         training = network.training
         lengths, written = self._lengths(pad)
+        answers = torch.unflatten(self.inputs, 0, (-1, self.answers))  # (problems, answers, tokens)
 
         def read(*whole: Tensor) -> Tensor:
             """Return the logits of a piece, always in the mode of the first reading."""
@@ -156,7 +163,7 @@ class Batch(NamedTuple):
 
         for rows in pieces:
             problems = self.problems[rows, : int(lengths[rows].max())]
-            inputs = self.inputs[rows, : int(written[rows].max())]
+            inputs = answers[rows, :, : int(written[rows].max())].flatten(0, 1)
             own = matrix[rows] if matrix.dim() == 3 else matrix
             places = (inputs != pad).flatten().nonzero()[:, 0]
             piece = own, problems, inputs, places
@@ -165,8 +172,9 @@ class Batch(NamedTuple):
             else:
                 logits = network(*piece)
             missing = self.inputs.shape[1] - inputs.shape[1]
-            parts.append(functional.pad(logits, (0, 0, 0, missing)))
-        return torch.cat(parts)[torch.cat(list(pieces)).argsort()]
+            logits = functional.pad(logits, (0, 0, 0, missing))
+            parts.append(torch.unflatten(logits, 0, (-1, self.answers)))
+        return torch.cat(parts)[torch.cat(list(pieces)).argsort()].flatten(0, 1)
 
     def pieces(self, pad: int, most: int) -> list[Tensor]:
         """Return the rows of pieces with at most `most` padded tokens, longest sequences first."""
@@ -174,8 +182,12 @@ class Batch(NamedTuple):
         return cut(longest.indices, longest.values.tolist(), most)
 
     def _lengths(self, pad: int) -> tuple[Tensor, Tensor]:
-        """Return the number of tokens of each problem and of each answer, markers included."""
-        return (self.problems != pad).sum(1), (self.inputs != pad).sum(1)
+        """Return the number of tokens of each problem, and of the longest answer to it (B,).
+
+        Markers are included.
+        """
+        answers = torch.unflatten((self.inputs != pad).sum(1), 0, (-1, self.answers))
+        return (self.problems != pad).sum(1), answers.amax(1)
 
 
 def cut(order: Tensor, sizes: Sequence[int], most: int) -> list[Tensor]:
@@ -209,8 +221,10 @@ def padded_batch(
 
     rows: the rows to use; all if not given.
     """
-    rows = np.arange(len(problems)) if rows is None else rows
-    padded, targets = (ended(each, rows, vocabulary) for each in (problems, answers))
+    padded, targets = (
+        ended(each, np.arange(len(each)) if rows is None else rows, vocabulary)
+        for each in (problems, answers)
+    )
     inputs = np.roll(targets, 1, axis=1)
     inputs[inputs == vocabulary.end] = vocabulary.pad  # the decoder does not read `<end>`
     inputs[:, 0] = vocabulary.start

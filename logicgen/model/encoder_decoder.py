@@ -246,8 +246,8 @@ class EncoderDecoder(Model):
     ) -> Loss:
         """Return the loss of a batch in which several tokens may be right at each position.
 
-        right: a function of the probabilities of all tokens (B, T, V), which returns whether each
-            token is right, bool (B, T, V). Symbols are numbered as in the batch, and V is the
+        right: a function of the probabilities of all tokens (R, T, V), which returns whether each
+            token is right, bool (R, T, V). Symbols are numbered as in the batch, and V is the
             number of tokens in training.
         measured: whether to add the share of positions at which the likeliest token is right.
         """
@@ -257,7 +257,7 @@ class EncoderDecoder(Model):
         if self.recipe.canonical:  # the network has read renamed symbols
             fixed = len(self.vocabulary)
             old = first_occurrence(problems, fixed, self.training_symbols).old_ids(fixed)
-            old = old[:, None].expand(known.shape)
+            old = old.repeat_interleave(batch.answers, 0)[:, None].expand(known.shape)
             mask = right(torch.zeros_like(known).scatter(2, old, known)).gather(2, old)
         else:
             mask = right(known)
@@ -279,7 +279,7 @@ class EncoderDecoder(Model):
             return self.loss.log_probabilities(logits, batch.targets)
 
     def _logits(self, batch: Batch, generator: torch.Generator) -> tuple[Batch, Tensor]:
-        """Return the batch that the network reads, and the logits (B, T, V) of its answers."""
+        """Return the batch that the network reads, and the logits (R, T, V) of its answers."""
         batch = self.named(batch, self.training_symbols)
         anew = self.training and self.rows.drawn_by_sequence
         share = batch.share
@@ -475,10 +475,11 @@ class EncoderDecoder(Model):
             return batch
         fixed = len(self.vocabulary)
         names = first_occurrence(batch.problems, fixed, symbols).number
+        of_answers = names.repeat_interleave(batch.answers, 0)
         return batch._replace(
             problems=rename(batch.problems, names, fixed),
-            inputs=rename(batch.inputs, names, fixed),
-            targets=rename(batch.targets, names, fixed),
+            inputs=rename(batch.inputs, of_answers, fixed),
+            targets=rename(batch.targets, of_answers, fixed),
         )
 
     @torch.no_grad()

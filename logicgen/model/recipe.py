@@ -85,6 +85,8 @@ class ModelRecipe(Table):
         """
         tables = self.model_dump(exclude_none=True)
         tables["training"] = {**tables.get("training", {}), "learn": learn}
+        if learn != "right":
+            tables["training"].pop("right_answers", None)
         if learn != "accepted":
             tables.pop("reward", None)
         return validate(ModelRecipe, tables, "--learn", "recipe")

@@ -214,6 +214,8 @@ class TrainingTable(Table):
             problems) is every token that can lead to a right answer (`training/right_learner.py`).
             `accepted` (for these models, too) is the model's own answers that the verifier accepts
             (`[reward]`).
+        right_answers: for `right` in propositional logic, the number of random right answers to
+            each problem. Without it, one answer is read, which is stored or random.
     """
 
     steps: Positive
@@ -235,6 +237,13 @@ class TrainingTable(Table):
     context: Context | None = None
     shots: Annotated[int, Field(ge=0, le=1024)] | None = None
     learn: Literal["answers", "everything", "right", "accepted"] | None = None
+    right_answers: Annotated[int, Field(ge=1, le=64)] | None = None
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if self.right_answers is not None and self.learn != "right":
+            raise ValueError("right_answers: is for learn = 'right': leave it out")
+        return self
 
 
 Draws = Annotated[int, Field(ge=1, le=1000)]

@@ -186,6 +186,10 @@ class PaddedStreams:
         sizes = x.shape[:2]
         return torch.unflatten(keys, 0, sizes), torch.unflatten(values, 0, sizes)
 
+    def by_problem(self, x: Tensor) -> Tensor:
+        """Return x (R, N, ...) unchanged; `PackedStreams.by_problem` adds streams of padding."""
+        return x
+
     def problem_mask(self, mask: Tensor, of_view: bool) -> Tensor:
         """Return the mask of problem tokens (B, 1, 1, S) unchanged.
 
@@ -328,6 +332,10 @@ class PackedStreams:
         at = self.view if of_view else self.own
         rotation = at.problem_rotation if crossing else at.rotation
         return make(x, rotation, at.packing, at.sharpness)
+
+    def by_problem(self, x: Tensor) -> Tensor:
+        """Return features (C, ...) of streams by problem: (B, N, ...), 0 for no stream."""
+        return x.new_zeros(*self.exist.shape, *x.shape[1:]).index_put((self.exist,), x)
 
     def problem_mask(self, mask: Tensor, of_view: bool) -> Tensor:
         return mask if of_view or len(mask) == 1 else mask[self.problem]

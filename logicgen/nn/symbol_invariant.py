@@ -202,10 +202,14 @@ class SymbolInvariantTransformer(Transformer):
         self.fixed = fixed
         self.options = options
 
-    def encode(self, matrix: Tensor, problems: Tensor, packed: bool = False) -> StreamMemory:
+    def encode(
+        self, matrix: Tensor, problems: Tensor, packed: bool = False, several: bool = False
+    ) -> StreamMemory:
         """Read padded problems (B, S) and return their memory.
 
-        packed: whether to compute only tokens, not padding; not for decoding token by token.
+        packed: whether to compute only tokens, not padding.
+        several: with `packed`, whether several answers to each problem will be read, by `decode`
+            without `places`. Otherwise `decode` needs `places`.
         """
         streams = self._streams(matrix, problems)
         mask = self.present(problems)
@@ -219,7 +223,10 @@ class SymbolInvariantTransformer(Transformer):
             at.keys_values(layer.keys_values, read, of_view, crossing=True)
             for layer in cast(list[StreamDecoderLayer], self.decoder)
         ]
-        mask = at.problem_mask(mask, of_view)
+        if not several:
+            mask = at.problem_mask(mask, of_view)
+        elif not of_view:
+            keys_values = [(at.by_problem(key), at.by_problem(value)) for key, value in keys_values]
         return StreamMemory(mask, keys_values, positions=positions.of_answers, streams=streams)
 
     def decode(
@@ -244,7 +251,10 @@ class SymbolInvariantTransformer(Transformer):
     ) -> Tensor:
         if problems.device.type != "cpu":
             places = None  # all places are computed
-        memory = self.encode(matrix, problems, places is not None)
+        packed, several = places is not None, len(answers) > len(problems)
+        memory = self.encode(matrix, problems, packed, several)
+        if several:
+            places = None
         return self.logits(matrix, self.decode(matrix, answers, memory, places), memory)
 
     def logits(self, matrix: Tensor, features: Tensor, memory: Memory | None = None) -> Tensor:

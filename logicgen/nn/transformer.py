@@ -303,8 +303,15 @@ class Transformer(nn.Module):
     def forward(
         self, matrix: Tensor, problems: Tensor, answers: Tensor, places: Tensor | None = None
     ) -> Tensor:
-        """Return the logits (B, T, V) after each token of `answers` (B, T) to problems (B, S)."""
+        """Return the logits (R, T, V) after each token of `answers` (R, T) to problems (B, S).
+
+        places: see `decode`; ignored if there are several answers to each problem.
+        """
         memory = self.encode(matrix, problems)
+        if len(answers) > len(problems):
+            places = None
+            if matrix.dim() == 3:
+                matrix = matrix.repeat_interleave(len(answers) // len(problems), 0)
         return self.logits(matrix, self.decode(matrix, answers, memory, places), memory)
 
     def _inputs(self, matrix: Tensor, ids: Tensor, at: Positions) -> Tensor:

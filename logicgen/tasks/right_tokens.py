@@ -60,9 +60,13 @@ class RightTokens(NextTokens):
 
     An assignment is a list of tokens: a symbol, its value (`1` or `0`), a symbol, and so on. Raises
     LogicgenError for more than 20 symbols.
+
+    in_order: whether symbols must have the order in which they first occur in the formula, and an
+        assignment must end as soon as it is right. Then only values can have alternatives.
     """
 
-    def __init__(self, problem: Formula) -> None:
+    def __init__(self, problem: Formula, in_order: bool = False) -> None:
+        self.problem, self.in_order = problem, in_order
         columns, self._full = table_columns(len(problem.symbols))
         self._column = dict(zip(problem.symbols, columns, strict=True))
         self._table = truth_table(problem, self._column, self._full)
@@ -111,6 +115,8 @@ class RightTokens(NextTokens):
         if not cover & self._table:
             return []
         end = [] if cover & ~self._table else [END]
+        if self.in_order:
+            return end or list(left)[:1]
         return [*left, *end]
 
     def _rows(self, symbol: str, value: str) -> int:

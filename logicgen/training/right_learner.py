@@ -3,6 +3,10 @@
 At each position the loss is -log of the total probability of the tokens that can still lead to a
 right answer. The decoder reads a right answer: the stored answer, or, with a truth table, a random
 answer whose tokens are drawn uniformly from the right tokens. Each step draws a new random answer.
+
+With `training.right_answers`, it reads several random answers to each problem, which the encoder
+reads once. Their symbols have the order in which they first occur in the problem, and only the next
+symbol of this order counts as right (why: docs/learning-from-acceptance.md).
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ import torch
 from torch import Tensor
 
 from logicgen.data.dataset import Ragged
-from logicgen.errors import at
+from logicgen.errors import LogicgenError, at
 from logicgen.model.batches import Batch, padded_batch
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.sequences import ProblemData
@@ -44,14 +48,19 @@ class RightPath(NamedTuple):
     right: NextTokens
 
 
-def right_batch(model: EncoderDecoder, step: int, paths: Sequence[RightPath]) -> Batch:
-    """Return a batch of the problems of paths, and their answers up to the first wrong token."""
+def right_batch(
+    model: EncoderDecoder, step: int, paths: Sequence[RightPath], answers: int = 1
+) -> Batch:
+    """Return a batch of the problems of paths, and their answers up to the first wrong token.
+
+    answers: number of consecutive paths of each problem.
+    """
     encode = model.vocabulary.encode
-    answers = [
+    written = [
         encode(" ".join(path.answer[: len(path.right.along(path.answer)) - 1])) for path in paths
     ]
-    problems = Ragged.of([path.problem for path in paths])
-    return padded_batch(problems, Ragged.of(answers), model.vocabulary, step).to(model.device)
+    problems = Ragged.of([path.problem for path in paths[::answers]])
+    return padded_batch(problems, Ragged.of(written), model.vocabulary, step).to(model.device)
 
 
 def right_mask(model: EncoderDecoder, paths: Sequence[RightPath], probability: Tensor) -> Tensor:
@@ -79,8 +88,14 @@ class RightTokensLearner(ModelLearner):
     def __init__(self, model: EncoderDecoder, data: ProblemData) -> None:
         super().__init__(model, data)
         self.task = load_task(data.task_name)
+        self.answers = self.table.right_answers
         with at("training.learn: 'right'"):  # fail now if the task cannot list right tokens
-            self.right(data.train.problems[int(data.train.symbols.argmax())].tolist())
+            found = self.right(data.train.problems[int(data.train.symbols.argmax())].tolist())
+        if self.answers is not None and not isinstance(found, RightTokens):
+            raise LogicgenError(
+                f"training.right_answers: {data.task_name} has no truth table, from which random"
+                " right answers are drawn: leave it out"
+            )
 
     def loss(
         self, batch: Batch, generator: torch.Generator, measured: bool
@@ -92,16 +107,25 @@ class RightTokensLearner(ModelLearner):
         for problem, answer in zip(batch.problems.tolist(), batch.targets.tolist(), strict=True):
             ids = [i for i in problem if i not in (pad, end)]
             right = self.right(ids)
-            stored = [i for i in answer if i not in (pad, end)]
-            path = decode(stored).split()
-            if isinstance(right, RightTokens) and rng.random() >= STORED:
-                path = right.random(rng)
-            rows.append(RightPath(ids, path, right))
-        made = right_batch(self.model, batch.step, rows)
+            stored = decode([i for i in answer if i not in (pad, end)]).split()
+            rows += [RightPath(ids, path, right) for path in self._paths(right, stored, rng)]
+        made = right_batch(self.model, batch.step, rows, self.answers or 1)
         mask = partial(right_mask, self.model, rows)
         return self.model.right_loss(made, mask, generator, measured)
+
+    def _paths(self, right: NextTokens, stored: list[str], rng: Random) -> list[list[str]]:
+        """Return the answers to a problem that the decoder reads."""
+        count = self.answers or 1
+        if not (isinstance(right, RightTokens) and right.satisfiable):
+            return [stored] * count
+        if self.answers is None and rng.random() < STORED:
+            return [stored]
+        return [right.random(rng) for _ in range(count)]
 
     def right(self, ids: Sequence[int]) -> NextTokens:
         """Return an object that computes the right next tokens of a problem, given by its ids."""
         problem = self.task.decode_problem(self.model.vocabulary.decode(ids))
-        return self.task.right_tokens(problem)
+        right = self.task.right_tokens(problem)
+        if self.answers is not None and isinstance(right, RightTokens):
+            return RightTokens(right.problem, in_order=True)
+        return right

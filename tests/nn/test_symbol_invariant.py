@@ -286,6 +286,19 @@ def test_gradients_reach_every_parameter():
 
 
 @with_options_and_schemes
+def test_several_answers_to_a_problem_are_read_as_if_each_had_its_own_problem(
+    options, encoder, decoder
+):
+    made, matrix = network(options, encoder, decoder), rows()
+    answers = torch.stack([ANSWERS, ANSWERS.roll(1, 0)], 1).flatten(0, 1)
+    places = (answers.flatten() != PAD).nonzero()[:, 0]
+    expected = made(matrix, PROBLEMS.repeat_interleave(2, 0), answers)
+    for each in (None, places):  # without places, padding is computed
+        found = made(matrix, PROBLEMS, answers, each)
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+
+
+@with_options_and_schemes
 def test_packed_tokens_have_the_same_scores_and_gradients(options, encoder, decoder):
     """Training computes only what there is: streams of symbols, and tokens before padding."""
     further = {"rotary_cross_attention": True, "most_tokens": 4}

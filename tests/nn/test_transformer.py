@@ -256,6 +256,18 @@ def test_a_matrix_for_each_sequence() -> None:
         assert torch.allclose(alone, together[row], atol=1e-5)
 
 
+@EVERY_SCHEME
+def test_several_answers_to_each_problem(encoder: str, decoder: str, cross: bool) -> None:
+    net = transformer(encoder, decoder, rotary_cross_attention=cross)
+    problems, answers = batch()
+    several = torch.cat([answers, answers.flip(1)], 1).unflatten(1, (2, -1)).flatten(0, 1)
+    apart = problems.repeat_interleave(2, 0)
+    each = torch.stack([matrix()[torch.randperm(FIXED + SYMBOLS)] for _ in range(5)])
+    for rows, repeated in ((matrix(), matrix()), (each, each.repeat_interleave(2, 0))):
+        logits = net(rows, problems, several, torch.arange(several.numel()))
+        assert torch.allclose(logits, net(repeated, apart, several), atol=1e-5)
+
+
 def test_rotary_products_depend_on_distance_alone() -> None:
     torch.manual_seed(0)
     query, key = torch.randn(1, 1, 1, 8), torch.randn(1, 1, 1, 8)

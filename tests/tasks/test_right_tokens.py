@@ -62,6 +62,28 @@ def test_right_tokens_are_those_of_the_right_answers(problem, seed):
         assert len(set(tokens)) == len(tokens)
 
 
+@given(formulas("abc", 8), st.integers(0, 2**32))
+def test_in_order_of_first_occurrence_only_values_have_alternatives(problem, seed):
+    answers = right_answers(problem)
+    right = RightTokens(problem, in_order=True)
+    assert right.satisfiable == bool(answers)
+    if not answers:
+        return
+    answer = right.random(Random(seed))
+    assert tuple(answer) in answers
+    assert answer[::2] == list(problem.symbols)[: len(answer) // 2]
+    along = right.along(answer)
+    assert len(along) == len(answer) + 1  # the whole answer is right
+    for place, tokens in enumerate(along):
+        beginning = tuple(answer[:place])
+        if place % 2:
+            after = {each[place] for each in answers if each[:place] == beginning}
+            assert {value for value in tokens if value in "10"} == after & {"0", "1"}
+        else:  # the answer ends as soon as it is right
+            ends = beginning in answers
+            assert tokens == (["<end>"] if ends else [problem.symbols[place // 2]])
+
+
 @given(formulas("abc", 8), st.lists(st.sampled_from("abc10"), max_size=6))
 def test_where_all_right_answers_are_known_their_tokens_are_the_right_ones(problem, answer):
     known = KnownAnswers(" ".join(each) for each in right_answers(problem))

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from logicgen.data.opening import load_dataset
 from logicgen.errors import LogicgenError
+from logicgen.model import capacity
 from logicgen.model.batches import make_batch
 from logicgen.model.kinds import new_model
 from logicgen.nn.loss import AdaCos, CrossEntropy
@@ -14,7 +16,8 @@ from logicgen.tasks import load_task
 from logicgen.training import right_learner
 from logicgen.training.fit import fit, training_data
 from logicgen.training.right_learner import RightTokensLearner
-from tests.training.conftest import copying, made, recipe_with
+from tests.data.data_sets import make
+from tests.training.conftest import TABLES, copying, made, recipe_with
 from tests.training.test_fit import weights
 
 
@@ -79,8 +82,67 @@ def test_paths_are_stored_answers_or_drawn_ones(learnt, monkeypatch):
     assert same(0.0) < same(0.5) < 1.0
 
 
-def test_a_training_that_is_stopped_goes_on_exactly(learnt, tmp_path):
-    recipe = learning(training={"schedule": "constant"})
+def three_answers(kind):
+    """Return a recipe that reads three random right answers to each problem."""
+    network = {"dropout": 0.0, "normalize_features": False}
+    changes = {"loss": {"method": "cross-entropy"}, "training": {"right_answers": 3}}
+    if kind == "symbol-invariant":
+        network = {**network, "kind": kind, "encoder_positions": "tree-relative"}
+        unused = dict.fromkeys(TABLES["embedding"])
+        changes["embedding"] = {**unused, "method": kind, "normalize_rows": True}
+    return learning(canonical=kind == "canonical", network=network, **changes)
+
+
+@pytest.mark.parametrize("in_pieces", [False, True])
+@pytest.mark.parametrize("kind", ["plain", "canonical", "symbol-invariant"])
+def test_several_answers_to_one_reading_are_one_answer_to_each_of_several(
+    learnt, monkeypatch, kind, in_pieces
+):
+    recipe = three_answers(kind)
+    data = training_data(recipe, learnt.data)
+    model = new_model(recipe, data).train()
+    learner = RightTokensLearner(model, data)
+    stored = make_batch(data.train, np.flatnonzero(data.train.symbols == 3)[:30])
+    batches = []
+    original = model.right_loss
+
+    def once_for_each_answer(batch, *others):
+        assert len(batch.inputs) == 3 * len(batch.problems)
+        batches.append(batch)
+        batch = batch._replace(problems=batch.problems.repeat_interleave(3, 0))
+        return original(batch, *others)
+
+    def gradients():
+        model.zero_grad()
+        loss, _ = learner.loss(stored, torch.Generator().manual_seed(1), False)
+        loss.backward()
+        return [loss, *(each.grad for each in model.parameters() if each.grad is not None)]
+
+    if in_pieces:
+        monkeypatch.setattr(capacity, "MOST_KEPT", 2**18)
+    together = gradients()
+    assert (len(model.pieces(stored)[0]) > 1) == in_pieces
+    monkeypatch.setattr(model, "right_loss", once_for_each_answer)
+    apart = gradients()
+    assert len({tuple(row) for row in batches[0].inputs.tolist()}) > 20
+    for one, other in zip(together, apart, strict=True):
+        assert torch.allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_several_answers_need_right_tokens_and_a_truth_table(tmp_path):
+    with pytest.raises(ValueError, match="right_answers: is for learn = 'right'"):
+        learning(training={"learn": "answers", "right_answers": 2})
+    recipe = learning(training={"right_answers": 2})
+    assert recipe.learning("answers").training.right_answers is None
+    make(tmp_path / "ltl", {"task": "ltl", "solver": None, "verifier": None, "problem": {}})
+    data = training_data(recipe, load_dataset(tmp_path / "ltl"))
+    with pytest.raises(LogicgenError, match="right_answers: ltl has no truth table"):
+        fit(recipe, data, tmp_path / "run", quiet=True)
+
+
+@pytest.mark.parametrize("right_answers", [None, 2])
+def test_a_training_that_is_stopped_goes_on_exactly(learnt, tmp_path, right_answers):
+    recipe = learning(training={"schedule": "constant", "right_answers": right_answers})
     data = training_data(recipe, learnt.data)
     run = fit(recipe, data, tmp_path / "run", quiet=True)
     fit(recipe, data, tmp_path / "again", steps=7, quiet=True)
