@@ -290,7 +290,9 @@ class Answering(Respondent):
         def others(rows: np.ndarray) -> list[list[str]]:
             left = [ids[row] for row in rows]
             sampling = self.search.candidates(self.task)
-            found = self.model.predict(replace(request, problems=left, decoding=sampling))
+            orders = self.search.orders(self.model, self.task)
+            asked = replace(request, problems=left, decoding=sampling, orders=orders)
+            found = self.model.predict(asked)
             return [
                 different(
                     ((text(row, answer.ids), answer.score) for answer in answers),

@@ -58,7 +58,7 @@ class ControlAnswerer:
 
     canonical = False
     votes = 1
-    trained_on_task = False
+    trained_on_task = reorders = False
 
     def __init__(self, data: Dataset, called: str, shots: int = 0) -> None:
         self.task_name, self.vocabulary, self.shots = data.task.name, data.vocabulary, shots

@@ -203,6 +203,8 @@ def _asked(task: Task, model: Answerer, verified: VerifiedSearch | None) -> dict
     how |= {"shots": model.shots} if model.shots else {}
     if verified is not None:
         how["verified"] = asdict(replace(verified, sampling=verified.candidates(task)))
+        if (orders := verified.orders(model, task)) > 1:
+            how["verified"]["orders"] = orders
     return how
 
 

@@ -62,7 +62,8 @@ class Predictor:
         """Draw answers to each problem that differ from each other and from the prediction."""
         drawn, decode = verified.candidates(self.task), self.vocabulary.decode
         # The predictions may be samples with the same seed. So increase it.
-        found = self._ask(places, replace(drawn, seed=drawn.seed + 1), progress)
+        orders = verified.orders(self.model, self.task)
+        found = self._ask(places, replace(drawn, seed=drawn.seed + 1), progress, orders)
         return [
             different(
                 ((decode(answer.ids), answer.score) for answer in answers),
@@ -73,7 +74,7 @@ class Predictor:
         ]
 
     def _ask(
-        self, places: np.ndarray, decoding: Decoding, progress: Progress
+        self, places: np.ndarray, decoding: Decoding, progress: Progress, orders: int = 1
     ) -> list[list[Answer]]:
         """Return the model's answers for each place, a pair of an embedding seed and a problem.
 
@@ -94,7 +95,7 @@ class Predictor:
                 for batch in self._batches(members, rows):
                     problems = [self.encoded.problems[row].tolist() for row in rows[batch]]
                     asked = problems, int(alphabet), seed, self.longest, self.mask
-                    answers = self.model.predict(Request(*asked, how, self.ensemble))
+                    answers = self.model.predict(Request(*asked, how, self.ensemble, orders))
                     found.update(zip(batch.tolist(), answers, strict=True))
                     progress(len(found), len(places))
         return [found[place] for place in range(len(places))]

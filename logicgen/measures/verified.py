@@ -13,6 +13,7 @@ from logicgen.errors import LogicgenError
 from logicgen.solvers import Verdict
 
 if TYPE_CHECKING:
+    from logicgen.model.model import Answerer
     from logicgen.nn.samples import Sampling
     from logicgen.tasks import Task
 
@@ -43,6 +44,10 @@ class VerifiedSearch:
 
         count = min(ceil(task.candidates * self.draws), MOST_PREFIXES)
         return replace(self.sampling, answers=count)
+
+    def orders(self, model: Answerer, task: Task) -> int:
+        """Return how many orders of a problem's operands are answered (`model/orders.py`)."""
+        return task.orders if model.reorders else 1
 
 
 class Outcome(NamedTuple):

@@ -7,6 +7,7 @@ symbols), V = F + symbols.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self, cast
 
@@ -31,6 +32,7 @@ from logicgen.model.model import (
     read_answers,
 )
 from logicgen.model.network_tables import EncoderDecoderTable
+from logicgen.model.orders import answers_in_orders
 from logicgen.model.recipe import ModelRecipe
 from logicgen.model.recipe_tables import RandomRowsTable
 from logicgen.model.sequences import ProblemData, TrainingRegion, problem_data
@@ -71,7 +73,7 @@ class EncoderDecoder(Model):
 
     noun = "an encoder-decoder"
     votes, shots = 1, 0
-    trained_on_task = True
+    trained_on_task = reorders = True
     several_devices = True
     region: TrainingRegion
 
@@ -383,10 +385,16 @@ class EncoderDecoder(Model):
     def predict(self, request: Request) -> list[list[Answer]]:
         """Return at most `request.decoding.answers` answers to each problem of the request.
 
-        Answers of a beam search are sorted by score. Sampled answers are in the order of drawing.
+        Answers of a beam search, and answers to several orders, are sorted by score. Other sampled
+        answers are in the order of drawing.
         """
+        self._check_ensemble(request.ensemble)
+        if request.ensemble > 1 and not self.embedding.random:
+            request = replace(request, ensemble=1, orders=request.ensemble)
+        if request.orders > 1:
+            task = load_task(self.task_name)
+            return answers_in_orders(request, task, self.vocabulary, self.predict)
         ensemble = request.ensemble
-        self._check_ensemble(ensemble)
         self._check_range(max(map(len, request.problems), default=0))
         matrices = [
             self.inference_matrix(request.symbols, request.embedding_seed * ensemble + draw)
@@ -441,7 +449,8 @@ class EncoderDecoder(Model):
     def check(self, symbols: int, ensemble: int = 1) -> None:
         """Raise LogicgenError if the embedding has too few rows for this number of symbols.
 
-        Also raise LogicgenError if `ensemble` is above 1 and the embedding has no random rows.
+        Also raise LogicgenError if `ensemble` is above 1, but the embedding has no random rows and
+        problems have no operands to reorder.
         """
         self._check_ensemble(ensemble)
         self.inference_matrix(symbols, 0)
@@ -456,12 +465,13 @@ class EncoderDecoder(Model):
             )
 
     def _check_ensemble(self, ensemble: int) -> None:
-        if ensemble > 1 and not self.embedding.random:
+        if ensemble > 1 and not self.embedding.random and load_task(self.task_name).orders == 1:
             method = self.rows.method
             raise LogicgenError(
                 f"an ensemble over a model without a random part: {method!r} draws nothing to"
-                " average over; leave the ensemble out, or train a model with a random embedding,"
-                " such as alpha-renaming or interchangeable"
+                f" average over, and problems of {self.task_name} have no operands to reorder;"
+                " leave the ensemble out, or train a model with a random embedding, such as"
+                " alpha-renaming or interchangeable"
             )
 
     def named(self, batch: Batch, symbols: int) -> Batch:

@@ -38,7 +38,7 @@ class FewShotModel:
     Raises LogicgenError if the model was not trained on this task.
     """
 
-    canonical = False
+    canonical = reorders = False
     trained_on_task = True
 
     def __init__(

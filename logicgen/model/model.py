@@ -66,7 +66,10 @@ class Request:
         grammar: a mask that allows only answers that parse; without it all tokens are allowed.
         decoding: the decoding method, with the number of answers.
         ensemble: number of draws of the embedding over which probabilities are averaged. Different
-            embedding seeds use different draws.
+            embedding seeds use different draws. For an encoder-decoder without random rows, it is
+            the number of `orders`.
+        orders: most orders of the operands of a formula that an encoder-decoder answers
+            (`orders.py`).
         batch_size: most problems that an encoder-decoder reads at a time.
     """
 
@@ -77,6 +80,7 @@ class Request:
     grammar: GrammarMask | None = None
     decoding: Decoding = GREEDY
     ensemble: int = 1
+    orders: int = 1
     batch_size: int = 256
 
 
@@ -90,11 +94,13 @@ class Answerer(Protocol):
         votes: number of answers drawn for each problem. The most frequent answer is returned.
         shots: number of solved problems that are shown before each problem.
         trained_on_task: whether the model was trained on problems of this task.
+        reorders: whether the model answers several orders of a problem's operands if asked to.
     """
 
     task_name: str
     vocabulary: Vocabulary
     alphabet: int
+    reorders: bool
 
     @property
     def region(self) -> TrainingRegion: ...

@@ -58,7 +58,7 @@ class PromptedModel:
     Raises LogicgenError if the model cannot read the problems of the task.
     """
 
-    canonical = False
+    canonical = reorders = False
     shots = 0
 
     def __init__(self, model: Prompting, task: DeterminedTask, votes: int = 1) -> None:

@@ -135,6 +135,7 @@ class FormulaTask(Task):
     """A task whose problems are formulas of the grammar `logic`. A solver finds the answers."""
 
     distinct: ClassVar = "alpha"
+    orders: ClassVar = 4
     solver: ClassVar[str]
     logic: ClassVar[str]
     # The sources in addition to random formulas, by name

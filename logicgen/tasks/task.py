@@ -223,6 +223,8 @@ class Task(ABC):
     # Number of random answers that a model draws for each answer that a solver verifies, because
     # several may have the same `meaning`
     candidates: ClassVar[float] = 1
+    # Number of orders of a problem's operands to which a model draws these answers
+    orders: ClassVar[int] = 1
     # Columns that measure the difficulty of an example, by name
     difficulties: ClassVar[Mapping[str, DifficultyColumn]] = {}
     # Controls that answer every example, for the column `controls`

@@ -16,7 +16,7 @@ class Parrot:
     parsing, contradictory.
     """
 
-    canonical, votes, shots, trained_on_task = False, 1, 0, True
+    canonical, votes, shots, trained_on_task, reorders = False, 1, 0, True, False
 
     def __init__(self, data, split):
         self.task_name = data.task.name

@@ -27,7 +27,7 @@ class Fake:
         self.alphabet = 3
         self.region = TrainingRegion((1, 3), (1, 10), tokens)
         self.largest = self.region.largest
-        self.trained_on_task = True
+        self.trained_on_task, self.reorders = True, False
         self.answers = answers
         self.asked = []
         self.most = 9

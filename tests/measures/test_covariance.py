@@ -35,7 +35,7 @@ ABOUT = About("propositional", "fake", "some", "test", (0, 3), (1, 6))
 class Fake:
     """Stands in for a model: answers what `answer` makes of a problem's text."""
 
-    canonical, votes, shots, trained_on_task = False, 1, 0, True
+    canonical, votes, shots, trained_on_task, reorders = False, 1, 0, True, False
 
     def __init__(self, data, answer):
         self.task_name = data.task.name

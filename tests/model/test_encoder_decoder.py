@@ -31,9 +31,9 @@ LEARNED = {
 }
 
 
-def new_model(**changes: dict[str, object]) -> EncoderDecoder:
+def new_model(task: str = "propositional", **changes: dict[str, object]) -> EncoderDecoder:
     torch.manual_seed(0)
-    return EncoderDecoder(recipe_with(**changes), Vocabulary(["&"]), 5, "propositional", REGION)
+    return EncoderDecoder(recipe_with(**changes), Vocabulary(["&"]), 5, task, REGION)
 
 
 def test_several_answers_come_best_first_and_the_best_is_the_prediction() -> None:
@@ -279,10 +279,11 @@ def test_an_ensemble_is_over_draws_of_the_embedding() -> None:
 
 
 def test_an_ensemble_needs_something_to_draw() -> None:
-    learned = new_model(embedding=LEARNED)
+    learned = new_model("copying", embedding=LEARNED)
     assert likeliest(learned, PROBLEMS, 7, 0, 3, ensemble=1)
     with pytest.raises(
-        LogicgenError, match=r"ensemble over a model without a random part.*learned"
+        LogicgenError,
+        match=r"ensemble over a model without a random part.*learned.*of copying have no operands",
     ):
         likeliest(learned, PROBLEMS, 7, 0, 3, ensemble=2)
     shuffled = new_model(embedding={**LEARNED, "method": "alpha-renaming"})
