@@ -151,18 +151,19 @@ def models_that_ship() -> str:
         before, now = rows(f"{task}-shipped").values()
         for kind, name in kinds.items():
             if kind in now:
-                heads = [kind, f"{kind}, verified"]
-                cells = [
-                    [before[head], now[head], now[f"{head}, best control"].replace(":", "")]
-                    for head in heads
-                ]
-                lines.append([name.format(task), *(_bare(cell) for each in cells for cell in each)])
-    answers = [
-        f"{words}: {who}"
-        for words in ("one answer", "16 answers")
-        for who in ("before", "now", "best control")
+                cells = []
+                for head in (kind, f"{kind}, verified"):
+                    best = now[f"{head}, best control"].replace(":", "")
+                    cells += [before[head], now[head], best]
+                cells.insert(2, now[f"{kind}-4-orders"])
+                lines.append([name.format(task), *map(_bare, cells)])
+    answers = ["before", "now", "now, four orders", "best control"]
+    verified = ["before", "now", "best control"]
+    heads = [
+        *(f"one answer: {who}" for who in answers),
+        *(f"16 answers: {who}" for who in verified),
     ]
-    return markdown_table(["problems", *answers], lines)
+    return markdown_table(["problems", *heads], lines)
 
 
 def _bare(cell: str) -> str:
