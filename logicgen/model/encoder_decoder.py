@@ -19,11 +19,11 @@ from logicgen.data.corpus import Corpus
 from logicgen.data.dataset import Dataset
 from logicgen.data.opening import as_dataset
 from logicgen.errors import LogicgenError
-from logicgen.extras import load_plugin, plugins
 from logicgen.model import capacity
 from logicgen.model.answer_form import AnswerForm, grammar_mask
 from logicgen.model.batches import Batch, BatchStream, Rank, make_batch, padded_problems
 from logicgen.model.canonical_answers import canonical_answers
+from logicgen.model.construction import arities_of, new_embedding
 from logicgen.model.model import (
     Answer,
     Loss,
@@ -34,31 +34,16 @@ from logicgen.model.model import (
 from logicgen.model.network_tables import EncoderDecoderTable
 from logicgen.model.orders import answers_in_orders
 from logicgen.model.recipe import ModelRecipe
-from logicgen.model.recipe_tables import RandomRowsTable
 from logicgen.model.sequences import ProblemData, TrainingRegion, problem_data
 from logicgen.model.start import check_same_keys, deeper, load_start
 from logicgen.nn.canonical import first_occurrence, rename
 from logicgen.nn.decoding import BeamSearch, decode
-from logicgen.nn.embedding import (
-    AlphaRenaming,
-    Embedding,
-    Interchangeable,
-    Learned,
-    SymbolInvariant,
-)
+from logicgen.nn.embedding import Learned
 from logicgen.nn.loss import AdaCos, CrossEntropy
 from logicgen.nn.position import TREE_SCHEMES
-from logicgen.nn.token_rows import SequenceRows
 from logicgen.nn.transformer import Transformer, mode
 from logicgen.tasks import Task, load_task
 from logicgen.tokens import Vocabulary
-
-EMBEDDINGS: dict[str, Callable[..., Embedding]] = {
-    "learned": Learned,
-    "alpha-renaming": AlphaRenaming,
-    "interchangeable": Interchangeable,
-    "symbol-invariant": SymbolInvariant,
-}
 
 
 class EncoderDecoder(Model):
@@ -99,7 +84,7 @@ class EncoderDecoder(Model):
         self.form: AnswerForm | None = None
         if recipe.answer_form is not None:
             self.form = AnswerForm(recipe.answer_form, load_task(task_name))
-        self.embedding = self._embedding()
+        self.embedding = new_embedding(self.rows, len(vocabulary), self.network.width, alphabet)
         if self.embedding.max_symbols is not None and self.embedding.max_symbols < alphabet:
             raise LogicgenError(
                 f"the training data have {alphabet} symbols, the recipe's embedding has"
@@ -109,7 +94,7 @@ class EncoderDecoder(Model):
         self.transformer = self._transformer(
             **self.network.model_dump(include=set(EncoderDecoderTable.model_fields) - {"kind"}),
             pad=vocabulary.pad,
-            arities=self._arities() if tree else None,
+            arities=arities_of(load_task(task_name), vocabulary, self.network) if tree else None,
         )
         self._check_lengths()
         self.loss: CrossEntropy | AdaCos = CrossEntropy(vocabulary.pad)
@@ -130,31 +115,9 @@ class EncoderDecoder(Model):
             )
         self._check_range(longest)
 
-    def _embedding(self) -> Embedding:
-        """Return the embedding of the recipe, with new weights."""
-        fixed, width, method = len(self.vocabulary), self.network.width, self.rows.method
-        if isinstance(self.rows, RandomRowsTable):
-            options = self.rows.model_dump(exclude_none=True)
-            return SequenceRows(fixed, width, symbols=self.alphabet, **options)
-        options = self.rows.model_dump(exclude={"method", "resample"}, exclude_none=True)
-        made = EMBEDDINGS.get(method) or load_plugin(plugins("logicgen.embeddings")[method])
-        embedding: Embedding = made(fixed, width, **options)
-        return embedding
-
     def _transformer(self, **arguments: Any) -> Transformer:
         """Return the network, with new weights."""
         return Transformer(**arguments)
-
-    def _arities(self) -> Tensor:
-        """Return the number of operands of each fixed token, then of a symbol; int64 (F + 1,)."""
-        arities = load_task(self.task_name).problem_arities
-        if arities is None:
-            raise LogicgenError(
-                f"network.encoder_positions: {self.network.encoder_positions!r} needs problems that"
-                f" are formulas; problems of {self.task_name} have no tree: choose 'sinusoidal',"
-                " 'randomized', 'rotary', 'relative' or 'none'"
-            )
-        return torch.tensor([*(arities.get(token, 0) for token in self.vocabulary.fixed), 0])
 
     # -- construction -------------------------------------------------------------------------
 
@@ -468,10 +431,9 @@ class EncoderDecoder(Model):
         if ensemble > 1 and not self.embedding.random and load_task(self.task_name).orders == 1:
             method = self.rows.method
             raise LogicgenError(
-                f"an ensemble over a model without a random part: {method!r} draws nothing to"
-                f" average over, and problems of {self.task_name} have no operands to reorder;"
-                " leave the ensemble out, or train a model with a random embedding, such as"
-                " alpha-renaming or interchangeable"
+                f"an ensemble over a model without a random part: {method!r} draws nothing, and"
+                f" problems of {self.task_name} have no operands to reorder; leave the ensemble"
+                " out, or train a model with a random embedding, such as alpha-renaming"
             )
 
     def named(self, batch: Batch, symbols: int) -> Batch:
