@@ -29,7 +29,7 @@ class Fake:
         self.largest = self.region.largest
         self.trained_on_task, self.reorders = True, False
         self.answers = answers
-        self.asked = []
+        self.asked, self.orders = [], []
         self.most = 9
 
     def check(self, symbols, ensemble=1):
@@ -40,6 +40,7 @@ class Fake:
         problems = request.problems
         assert all(max(p) < len(self.vocabulary) + request.symbols for p in problems)
         self.asked.append([self.vocabulary.decode(problem) for problem in problems])
+        self.orders.append(request.orders)
         drawn = [Answer(self.vocabulary.encode(each), 0.0) for each in self.answers]
         return [drawn[: request.decoding.answers]] * len(problems)
 
@@ -71,6 +72,14 @@ def test_answers_that_differ_in_order_only_are_verified_once():
     assert outcome == ("{ & p q }", "exact", 2)
     [outcome] = ask(Fake(*wrong, "{ & a b }", "{ & b a }"), "p & q & X ! p", draws=9)
     assert (outcome.prediction, outcome.draws) == ("{ & p ! q }", 3)  # there are three meanings
+
+
+@pytest.mark.parametrize("reorders", [False, True])
+def test_a_model_that_can_draws_for_four_orders(reorders):
+    fake = Fake("{ ! a }", "{ a }")
+    fake.reorders = reorders
+    assert ask(fake, "p & p")[0].verdict in ("exact", "correct")
+    assert fake.orders == [1, 4 if reorders else 1]
 
 
 def test_only_the_problems_without_an_answer_are_drawn_again():

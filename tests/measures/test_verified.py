@@ -49,6 +49,7 @@ class Slow(Parrot):
             return only([self.said(p, embedding_seed, 0) for p in problems])
         assert sampling.temperature == 1.5
         assert sampling.seed == (embedding_seed << 32) + 1
+        assert request.orders == (4 if self.reorders else 1)
         self.asked += [(tuple(problem), embedding_seed) for problem in problems]
         return [
             [
@@ -89,6 +90,15 @@ def test_the_first_accepted_answer_is_kept_and_counted(scored):
         else:  # the plain prediction stands
             assert row["verified_prediction"] == row["prediction"]
             assert (row["verified_verdict"], row["draws"]) == ("invalid", 4)
+
+
+def test_a_model_that_can_draws_for_four_orders(data, about, tmp_path):
+    model = Slow(data, "grid")
+    model.reorders = True
+    table = predict_and_verify(model, data, about, verified=VERIFIED)
+    assert model.asked
+    write_predictions(table, tmp_path)
+    assert write_figures(tmp_path)["decoding"]["verified"]["orders"] == 4
 
 
 def test_only_what_is_not_accepted_is_drawn_for(scored):
