@@ -37,9 +37,9 @@ CHUNK = 256
 # multiple of ROOM, and increased by ROOM.
 PER_TOKEN, ROOM = 2, 24
 
-# A problem may have MOST_TOKENS tokens, or eight times the tokens of the longest training problem,
-# whichever is more. Decoding of longer problems takes minutes.
-MOST_TOKENS = 256
+# A problem may have FEWEST tokens, or eight times the tokens of the longest training problem, but
+# more than MOST only if this training problem has as many. Longer problems take minutes.
+FEWEST, MOST = 256, 1024
 
 
 class Question(NamedTuple):
@@ -218,7 +218,7 @@ class Answering(Respondent):
         except LogicgenError as error:
             raise LogicgenError(f"the model was trained on {' '.join(tokens)}: {error}") from None
         length, longest = len(within.split()), self.model.region.length[1]
-        if length > (most := max(MOST_TOKENS, 8 * longest)):
+        if length > (most := max(FEWEST, min(8 * longest, MOST), longest)):
             raise LogicgenError(
                 f"a problem of {length} tokens; the model was trained on up to"
                 f" {self.model.largest[1]} and takes up to {most}: leave --model out for a solver"

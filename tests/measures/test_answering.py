@@ -199,6 +199,16 @@ def test_what_cannot_be_asked_says_why(fake, problem, words):
         Answering(fake, draws=0)
 
 
+@pytest.mark.parametrize(("longest", "most"), [(10, 256), (60, 480), (480, 1024), (1100, 1100)])
+def test_the_longest_problem_follows_from_the_longest_of_the_training(longest, most):
+    fake = Fake("{ a }")
+    fake.region = TrainingRegion((1, 3), (1, longest), TOKENS)
+    with Answering(fake) as answering:
+        assert answering.question("X " * (most - 1) + "a").problem
+        with pytest.raises(LogicgenError, match=f"a problem of {most + 1} tokens; .* to {most}:"):
+            answering.question("X " * most + "a")
+
+
 def test_a_control_answers_in_the_place_of_a_model():
     problems = ["a & !b", "(a ^ b) & (b ^ c) & a"]
     found = list(shown_answers("propositional", problems, model="control:greedy", draws=4))
