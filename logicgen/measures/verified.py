@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from math import ceil, exp
+from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from logicgen.errors import LogicgenError
 from logicgen.solvers import Verdict
+from logicgen.tasks.meanings import by_meaning
 
 if TYPE_CHECKING:
     from logicgen.model.model import Answerer
@@ -73,15 +74,8 @@ def different(
     candidates: answers with their log-probabilities.
     meaning: returns the key of an answer: see `Task.meaning`.
     """
-    total: dict[Hashable, float] = {}
-    text: dict[Hashable, str] = {}
-    for answer, score in candidates:
-        what = meaning(answer)
-        text.setdefault(what, answer)
-        total[what] = total.get(what, 0.0) + exp(score)
-    known = meaning(tried)
-    order = sorted(total, key=lambda what: -total[what])  # stable: equal meanings as drawn
-    return [text[what] for what in order if what != known]
+    known, found = meaning(tried), by_meaning(candidates, meaning)
+    return [answer for what, (answer, _) in found.items() if what != known]
 
 
 def draw_until_accepted(

@@ -1,15 +1,14 @@
 """Answers to several orders of a problem's operands.
 
-The operands of `&`, `|`, `^` and `<->` may stand in any order. A model's answers depend on it, most
-of all for formulas unlike those of its training. So a model is asked several orders of a problem,
-and an answer is as likely as the sum of its probabilities. All orders have the same answers, so
-nothing is translated back.
+The operands of `&`, `|`, `^` and `<->` may stand in any order, but a model's answers depend on it.
+So a model is asked several orders of a problem, and an answer is as likely as the sum of its
+probabilities. All orders have the same answers, so nothing is translated back.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
 
@@ -17,6 +16,7 @@ from logicgen.model.model import Answer, Request
 from logicgen.nn.decoding import BeamSearch, Decoding
 from logicgen.syntax.formula import Formula
 from logicgen.tasks import Task
+from logicgen.tasks.meanings import by_meaning
 from logicgen.tasks.rewrites import reordered
 from logicgen.tokens import Vocabulary
 
@@ -29,10 +29,10 @@ def orders_of(
     The orders do not depend on names: renaming the problem renames each of them.
     """
     value = task.decode_problem(vocabulary.decode(problem))
-    texts = {value.prefix: None} if isinstance(value, Formula) else {}
-    for seed in range(1, most if texts else 1):
-        texts.setdefault(reordered(value, Random(seed)).prefix)
-    return [vocabulary.encode(text) for text in texts] or [list(problem)]
+    if not isinstance(value, Formula):
+        return [list(problem)]
+    others = (reordered(value, Random(seed)).prefix for seed in range(1, most))
+    return [vocabulary.encode(text) for text in dict.fromkeys([value.prefix, *others])]
 
 
 def answers_in_orders(
@@ -73,19 +73,10 @@ def _log_probability(answer: Answer, decoding: Decoding) -> float:
     """Return the log-probability of an answer from its score, which may be length-normalized."""
     if not isinstance(decoding, BeamSearch):
         return answer.score
-    penalty: float = ((6 + len(answer.ids)) / 6) ** decoding.length_normalization
-    return answer.score * penalty
+    return answer.score * decoding.penalty(len(answer.ids) + 1)
 
 
 def _by_meaning(answers: Sequence[Answer], task: Task, vocabulary: Vocabulary) -> list[Answer]:
     """Return one answer of each meaning, with the log of its total probability, likeliest first."""
-    first: dict[Hashable, list[int]] = {}
-    total: dict[Hashable, float] = {}
-    for answer in answers:
-        meaning = task.meaning(vocabulary.decode(answer.ids))
-        first.setdefault(meaning, answer.ids)
-        total[meaning] = total.get(meaning, 0.0) + math.exp(answer.score)
-    order = sorted(total, key=lambda meaning: -total[meaning])  # stable: equal meanings as drawn
-    return [
-        Answer(first[each], math.log(total[each]) if total[each] else -math.inf) for each in order
-    ]
+    found = by_meaning(answers, lambda ids: task.meaning(vocabulary.decode(ids)))
+    return [Answer(ids, math.log(p) if p else -math.inf) for ids, p in found.values()]

@@ -102,6 +102,10 @@ class BeamSearch:
         require(0 <= exponent < math.inf, "length normalization", exponent, "at least 0")
         require(1 <= self.answers <= self.beams, "answers", self.answers, "from 1 to the beams")
 
+    def penalty(self, length: int) -> float:
+        """Return the divisor of the log-probability of `length` tokens, `<end>` counted."""
+        return float(((5 + length) / 6) ** self.length_normalization)
+
 
 Decoding = BeamSearch | Sampling
 
@@ -309,20 +313,19 @@ class _Beams:
         on = min(beams, scores.shape[1])
         self.alive, chosen = scores.masked_fill(ended, -math.inf).topk(on)  # (problems, hypotheses)
         self.tokens = rows_of(prefixes, chosen)
-        best_possible = self.alive[:, 0] / self._penalty(self.room)
+        best_possible = self.alive[:, 0] / self.search.penalty(self.room)
         self.done |= self.scores[:, -1] > -math.inf
         self.done |= best_possible <= self.scores[:, self.search.answers - 1]
         return parents.gather(1, chosen), tokens.gather(1, chosen)
 
     def _find(self, scores: Tensor, prefixes: Tensor, ended: Tensor) -> None:
         length = prefixes.shape[2]
-        new = (scores / self._penalty(length)).masked_fill(~ended | self.done[:, None], -math.inf)
+        new = (scores / self.search.penalty(length)).masked_fill(
+            ~ended | self.done[:, None], -math.inf
+        )
         answers = F.pad(prefixes, (0, self.room - length), value=self.pad)
         self.scores, best = torch.cat([self.scores, new], dim=1).topk(self.search.beams)
         self.answers = rows_of(torch.cat([self.answers, answers], dim=1), best)
-
-    def _penalty(self, length: int) -> float:
-        return float(((5 + length) / 6) ** self.search.length_normalization)
 
     def keep(self, problems: Tensor) -> None:
         self.alive, self.tokens = self.alive[problems], self.tokens[problems]

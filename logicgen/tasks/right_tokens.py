@@ -66,7 +66,7 @@ class RightTokens(NextTokens):
     """
 
     def __init__(self, problem: Formula, in_order: bool = False) -> None:
-        self.problem, self.in_order = problem, in_order
+        self.in_order = in_order
         columns, self._full = table_columns(len(problem.symbols))
         self._column = dict(zip(problem.symbols, columns, strict=True))
         self._table = truth_table(problem, self._column, self._full)

@@ -126,6 +126,6 @@ class RightTokensLearner(ModelLearner):
         """Return an object that computes the right next tokens of a problem, given by its ids."""
         problem = self.task.decode_problem(self.model.vocabulary.decode(ids))
         right = self.task.right_tokens(problem)
-        if self.answers is not None and isinstance(right, RightTokens):
-            return RightTokens(right.problem, in_order=True)
+        if isinstance(right, RightTokens):
+            right.in_order = self.answers is not None
         return right
