@@ -61,8 +61,8 @@ class RightTokens(NextTokens):
     An assignment is a list of tokens: a symbol, its value (`1` or `0`), a symbol, and so on. Raises
     LogicgenError for more than 20 symbols.
 
-    in_order: whether symbols must have the order in which they first occur in the formula, and an
-        assignment must end as soon as it is right. Then only values can have alternatives.
+    in_order: whether symbols must have the order in which they first occur in the formula. Then
+        only values have alternatives, and the end of an assignment that is already right.
     """
 
     def __init__(self, problem: Formula, in_order: bool = False) -> None:
@@ -115,9 +115,7 @@ class RightTokens(NextTokens):
         if not cover & self._table:
             return []
         end = [] if cover & ~self._table else [END]
-        if self.in_order:
-            return end or list(left)[:1]
-        return [*left, *end]
+        return [*(list(left)[:1] if self.in_order else left), *end]
 
     def _rows(self, symbol: str, value: str) -> int:
         """Return the rows in which a symbol has a value."""
