@@ -130,9 +130,9 @@ def changes_option(example: str) -> Option:
     return click.option("--set", "changes", metavar="KEY=VALUE", multiple=True, help=text)
 
 
-def data_option(text: str = "Folder of a data set, or its URL.") -> Option:
+def data_option(text: str = "Folder of a data set, or its URL.", **settings: Any) -> Option:
     """Return the option --data, the folder with the data."""
-    return click.option("--data", required=True, type=DATA, help=text)
+    return click.option("--data", required=True, type=DATA, help=text, **settings)
 
 
 def together(*options: Option) -> Option:

@@ -23,7 +23,11 @@ from logicgen.library import train
 
 @click.command("train")
 @click.argument("model")
-@data_option()
+@data_option(
+    "Folder of a data set, or its URL. May be repeated: the model learns the training examples of"
+    " all, except problems that another one holds out. Validation examples come from the first.",
+    multiple=True,
+)
 @out_option("Folder; runs/MODEL if not given.")
 @changes_option("embedding.max_symbols=10")
 @integer_option("--steps", help="Training steps; the recipe's number if not given.")
@@ -62,7 +66,7 @@ from logicgen.library import train
     1,
     help="With --learn accepted: processes that verify answers and draw problems.",
 )
-def command(model: str, data: Path, out: Path | None, **settings: Any) -> None:
+def command(model: str, data: tuple[Path, ...], out: Path | None, **settings: Any) -> None:
     """Train the model of recipe MODEL, a shipped name or the path of a TOML file.
 
     After an interruption, or after --max-minutes, --resume continues exactly where training

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -166,6 +166,11 @@ class EncodedSplit:
 ROWS = 100_000  # number of rows that are converted to token ids at a time
 COLUMNS = ("problem", "answer", "symbols", "length")  # the columns for training
 
+Held = Set[str | int]
+"""Values of a column that identify problems: texts of `problem`, or numbers of `alpha_class`."""
+
+NONE: Held = frozenset()
+
 
 class Dataset(DataFolder[DataRecipe]):
     """A finished data set: problems with their answers, in files of rows (shards).
@@ -288,21 +293,35 @@ class Dataset(DataFolder[DataRecipe]):
         self._checked.add(shard["file"])
         return path
 
-    def encoded(self, split: str) -> EncodedSplit:
-        """Return a split as arrays of token ids. Raises LogicgenError as `table` does."""
-        parts = (encode(rows, self.vocabulary) for rows in self._some(split))
+    def encoded(self, split: str, key: str = "problem", without: Held = NONE) -> EncodedSplit:
+        """Return a split as arrays of token ids. Raises LogicgenError as `table` does.
+
+        without: leave out the rows with these values in the column `key`.
+        """
+        parts = (encode(rows, self.vocabulary) for rows in self._some(split, key, without))
         return EncodedSplit.joined(parts, self.vocabulary)
 
-    def _some(self, split: str) -> Iterator[pa.Table]:
-        """Yield the rows of a split in several tables.
+    def held_out(self, key: str) -> Held:
+        """Return the values of a column in all splits except `train`."""
+        splits = (split for split in self.splits if split != "train" and self.splits[split])
+        return {value for split in splits for value in self.table(split, [key])[0].to_pylist()}
+
+    def _some(self, split: str, key: str, without: Held) -> Iterator[pa.Table]:
+        """Yield the rows of a split, except those with some values of a key, in several tables.
 
         The texts of a whole split may exceed 2 GiB, the limit of an Arrow array.
         """
+        columns = list(dict.fromkeys([*COLUMNS, key]))
         if self._last is None or self._last[0] != split:
-            yield from (self._rows(shard, COLUMNS) for shard in self.split(split)["shards"])
+            tables = (self._rows(shard, columns) for shard in self.split(split)["shards"])
         else:
             table = self._last[1]
-            yield from (table.slice(first, ROWS) for first in range(0, len(table), ROWS))
+            tables = (table.slice(first, ROWS) for first in range(0, len(table), ROWS))
+        for rows in tables:
+            if without:
+                held = pa.array(list(without), rows[key].type)
+                rows = rows.filter(pc.invert(pc.is_in(rows[key], held)))
+            yield rows
 
 
 def encode(table: pa.Table, vocabulary: Vocabulary) -> EncodedSplit:

@@ -147,6 +147,11 @@ class DataRecipe(Recipe):
         """Return whether no two problems may be equal up to renaming."""
         return (self.distinct or self.load_task().distinct) == "alpha"
 
+    @property
+    def key(self) -> str:
+        """Return the column in which two problems are equal if they count as the same."""
+        return "alpha_class" if self.alpha else "problem"
+
     def rules(self) -> Rules:
         """Return the rules by which a `Drawer` draws problems."""
         # Without limits, one hard problem could keep a data set from being finished.

@@ -23,10 +23,13 @@ if TYPE_CHECKING:
     from logicgen.measures.predictions import About
     from logicgen.model.model import Answerer, Model
 
+OWN = ("reward.", "training.right_answers")
+"""Beginnings of the keys that a recipe has only with one value of `training.learn`."""
+
 
 def train(
     recipe: str | Path,
-    data: str | Path,
+    data: str | Path | Sequence[str | Path],
     run: str | Path,
     *,
     changes: Sequence[str] = (),
@@ -35,10 +38,12 @@ def train(
     say: Say = silent,
     **settings: Any,
 ) -> Path:
-    """Train the model of a recipe on a data set, write it into the folder `run`, and return `run`.
+    """Train the model of a recipe on data, write it into the folder `run`, and return `run`.
 
     recipe: the name of a shipped recipe, or the path of a TOML file.
-    data: the folder or URL of a data set or corpus.
+    data: the folder or URL of a data set or corpus, or several data sets of one task. The model
+        learns the training examples of all, except problems that another one holds out. The first
+        data set gives validation examples, and new problems of `learn="accepted"`.
     changes: texts `KEY=VALUE` that replace values of the recipe.
     learn: a value that replaces `training.learn` of the recipe.
     held_out: for `learn="accepted"`, data sets whose held-out splits are excluded from training.
@@ -54,24 +59,26 @@ def train(
 
     # Read both before slow imports.
     values = parse_changes(changes)
-    if learn == "accepted" and any(key.startswith("reward.") for key in values):
-        values["training.learn"] = learn  # without it, a recipe has no [reward]
-    chosen, opened = read_model_recipe(str(recipe), values), load_dataset(data)
+    own = {key: values.pop(key) for key in list(values) if learn and key.startswith(OWN)}
+    chosen = read_model_recipe(str(recipe), values)
+    folders = [data] if isinstance(data, str | Path) else list(data)
+    opened = [load_dataset(each) for each in folders]
     if learn is not None:
-        chosen = chosen.learning(learn)
+        chosen = chosen.learning(learn, own)
     if held_out and chosen.learns != "accepted":
         raise LogicgenError(
             "--held-out: only --learn accepted draws problems that may be held out; leave it out"
         )
     settings = {"quiet": True, **settings}
-    settings["held_out"] = [as_dataset(load_dataset(each)) for each in held_out]
+    held = [*map(load_dataset, held_out), *(opened[1:] if chosen.learns == "accepted" else ())]
+    settings["held_out"] = [as_dataset(each) for each in held]
     with extras_named():
         from logicgen.model.checkpoint import RUN
         from logicgen.training.devices import launched
         from logicgen.training.fit import fit, training_data
     if settings.get("resume") and launched().first and not (Path(run) / RUN).is_file():
         say(f"{run}: no training to resume, so a new one begins")
-    path = fit(chosen, training_data(chosen, opened), Path(run), **settings)
+    path = fit(chosen, training_data(chosen, *opened), Path(run), **settings)
     if chosen.reward is not None and chosen.reward.grow:
         from logicgen.training.attempts import last_round
 
@@ -79,7 +86,7 @@ def train(
         if last is not None and last.frontier is not None:
             say(f"{path}: {last.frontier.report(last.sizes())}")
     if launched().first:
-        say(f"{path}: try logicgen evaluate {path} --data {data}")
+        say(f"{path}: try logicgen evaluate {path} --data {folders[0]}")
     return path
 
 

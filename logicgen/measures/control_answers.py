@@ -12,7 +12,7 @@ from logicgen.tasks.controls import PREFIX, Control, load_control
 
 if TYPE_CHECKING:
     from logicgen.model.model import Answer, Request
-    from logicgen.model.sequences import TrainingRegion
+    from logicgen.model.training_data import TrainingRegion
 
 # The number of training problems by which controls choose their settings.
 FITTED = 1_000
@@ -70,7 +70,7 @@ class ControlAnswerer:
     @property
     def region(self) -> TrainingRegion:
         """Return the training region of the data set."""
-        from logicgen.model.sequences import TrainingRegion
+        from logicgen.model.training_data import TrainingRegion
 
         return TrainingRegion(self._region.symbols, self._region.length)
 

@@ -27,7 +27,7 @@ from logicgen.tokens import Vocabulary
 if TYPE_CHECKING:
     from logicgen.data.ranges import Region
     from logicgen.model.model import Answerer
-    from logicgen.model.sequences import TrainingRegion
+    from logicgen.model.training_data import TrainingRegion
     from logicgen.nn.decoding import Decoding
 
 

@@ -34,8 +34,8 @@ from logicgen.model.model import (
 from logicgen.model.network_tables import EncoderDecoderTable
 from logicgen.model.orders import answers_in_orders
 from logicgen.model.recipe import ModelRecipe
-from logicgen.model.sequences import ProblemData, TrainingRegion, problem_data
 from logicgen.model.start import check_same_keys, deeper, load_start
+from logicgen.model.training_data import ProblemData, TrainingRegion, problem_data
 from logicgen.nn.canonical import first_occurrence, rename
 from logicgen.nn.decoding import BeamSearch, decode
 from logicgen.nn.embedding import Learned
@@ -122,8 +122,10 @@ class EncoderDecoder(Model):
     # -- construction -------------------------------------------------------------------------
 
     @classmethod
-    def training_data(cls, recipe: ModelRecipe, data: Dataset | Corpus) -> ProblemData:
-        return problem_data(as_dataset(data))
+    def training_data(
+        cls, recipe: ModelRecipe, data: Dataset | Corpus, *others: Dataset | Corpus
+    ) -> ProblemData:
+        return problem_data(as_dataset(data), *map(as_dataset, others))
 
     @classmethod
     def new(cls, recipe: ModelRecipe, data: ProblemData) -> Self:

@@ -16,7 +16,8 @@ from logicgen.data.solved import SolvedProblems, digest
 from logicgen.errors import LogicgenError
 from logicgen.model.model import Answer, Request, read_answers
 from logicgen.model.prompted import Prompting, elect, prompt_batches
-from logicgen.model.sequences import TrainingRegion, example_tokens
+from logicgen.model.sequences import example_tokens
+from logicgen.model.training_data import TrainingRegion
 from logicgen.nn.decoding import BeamSearch, Decoding, decode
 from logicgen.nn.generation import ReaderNetwork
 from logicgen.nn.samples import Sampling

@@ -22,7 +22,8 @@ from logicgen.errors import LogicgenError
 from logicgen.model.language_model import LanguageModel
 from logicgen.model.network_tables import InductiveTable
 from logicgen.model.recipe import ModelRecipe
-from logicgen.model.sequences import SequenceData, TokenBatch
+from logicgen.model.sequences import TokenBatch
+from logicgen.model.training_data import SequenceData
 from logicgen.nn.generation import Reader, reading_again
 from logicgen.nn.inductive_transformer import InductiveTransformer, LogWeights
 from logicgen.productions import NEGLIGIBLE, Grammar

@@ -24,12 +24,14 @@ MODELS: dict[str, type[Model]] = {
 }
 
 
-def training_data(recipe: ModelRecipe, data: Dataset | Corpus) -> AnyData:
-    """Return the training data for a model of the recipe.
+def training_data(
+    recipe: ModelRecipe, data: Dataset | Corpus, *others: Dataset | Corpus
+) -> AnyData:
+    """Return the training data for a model of the recipe, from one or several data sets.
 
     Raises LogicgenError if there are no training data, or if such a model cannot use them.
     """
-    return MODELS[recipe.kind].training_data(recipe, data)
+    return MODELS[recipe.kind].training_data(recipe, data, *others)
 
 
 def new_model(recipe: ModelRecipe, data: AnyData) -> Model:

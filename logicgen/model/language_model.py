@@ -23,8 +23,9 @@ from logicgen.model.model import Loss, Model
 from logicgen.model.network_tables import LanguageModelTable, TransformerTable
 from logicgen.model.prompted import PromptedModel
 from logicgen.model.recipe import ModelRecipe
-from logicgen.model.sequences import SequenceData, TokenBatch, TrainingRegion, sequence_data
+from logicgen.model.sequences import TokenBatch
 from logicgen.model.start import check_same_keys, load_start
+from logicgen.model.training_data import SequenceData, TrainingRegion, sequence_data
 from logicgen.nn.embedding import reseeded
 from logicgen.nn.generation import Reader
 from logicgen.nn.language_model import CausalLM, CausalTransformer, Elman, NeuralNGram
@@ -69,7 +70,11 @@ class LanguageModel(Model):
     # -- construction -------------------------------------------------------------------------
 
     @classmethod
-    def training_data(cls, recipe: ModelRecipe, data: Dataset | Corpus) -> SequenceData:
+    def training_data(
+        cls, recipe: ModelRecipe, data: Dataset | Corpus, *others: Dataset | Corpus
+    ) -> SequenceData:
+        if others:
+            raise LogicgenError(f"--data: {cls.noun} learns from one data set; give only one")
         if recipe.training is None:
             return sequence_data(data)
         table = recipe.training

@@ -27,7 +27,7 @@ from torch import Tensor, nn
 from logicgen.errors import LogicgenError
 from logicgen.model.batches import Rank
 from logicgen.model.recipe import ModelRecipe
-from logicgen.model.sequences import FOLLOWING, TrainingData, TrainingRegion
+from logicgen.model.training_data import FOLLOWING, TrainingData, TrainingRegion
 from logicgen.nn.decoding import GREEDY, DecodedAnswers, Decoding, GrammarMask
 
 if TYPE_CHECKING:
@@ -148,8 +148,10 @@ class Model(nn.Module, ABC):
 
     @classmethod
     @abstractmethod
-    def training_data(cls, recipe: ModelRecipe, data: Dataset | Corpus) -> AnyData:
-        """Return the training data for a model of this kind.
+    def training_data(
+        cls, recipe: ModelRecipe, data: Dataset | Corpus, *others: Dataset | Corpus
+    ) -> AnyData:
+        """Return the training data for a model of this kind, from one or several data sets.
 
         Raises LogicgenError if there are no training data, or if the model cannot use them.
         """

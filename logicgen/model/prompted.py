@@ -18,7 +18,8 @@ import torch
 from logicgen.data.solved import digest
 from logicgen.errors import LogicgenError
 from logicgen.model.model import Answer, Request
-from logicgen.model.sequences import TrainingRegion, example_ids
+from logicgen.model.sequences import example_ids
+from logicgen.model.training_data import TrainingRegion
 from logicgen.nn.decoding import BeamSearch, Decoding
 from logicgen.nn.generation import Reader, Texts, generate, summed
 from logicgen.nn.samples import Sampling

@@ -78,8 +78,8 @@ class ModelRecipe(Table):
         self.network.check(self)
         return self
 
-    def learning(self, learn: str) -> ModelRecipe:
-        """Return the recipe with another `training.learn`.
+    def learning(self, learn: str, changes: Mapping[str, Any] | None = None) -> ModelRecipe:
+        """Return the recipe with another `training.learn`, and with further changes, by dotted key.
 
         Raises LogicgenError if the kind of model does not support it.
         """
@@ -89,6 +89,7 @@ class ModelRecipe(Table):
             tables["training"].pop("right_answers", None)
         if learn != "accepted":
             tables.pop("reward", None)
+        tables = changed(tables, changes or {}, "--learn")
         return validate(ModelRecipe, tables, "--learn", "recipe")
 
     def with_steps(self, steps: int) -> ModelRecipe:

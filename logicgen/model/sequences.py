@@ -2,17 +2,13 @@
 
 Batch `t` is a pure function of (data, batch size, context, seed, t), as for other models. Ids of a
 batch are int64 (B, T). `NOTHING` follows the end of a sequence.
-
-`TrainingData` contains the training and validation data for any kind of model.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Generic, NamedTuple, Self, TypeVar
+from typing import NamedTuple, Self
 
 import numpy as np
 import torch
@@ -289,124 +285,3 @@ def corpus_sequences(corpus: Corpus, split: str) -> Sequences:
     arrays, tokens = corpus.arrays(split), len(corpus.tokens)
     rows = arrays[0].ndim == 2
     return RowSequences(arrays, tokens) if rows else TextSequences(arrays, tokens)
-
-
-# Keys of a model's card that are computed from the data or from rounds of training. Two cards of
-# one run may differ in them.
-FOLLOWING = ("alphabet", "region", "grown")
-
-Split = TypeVar("Split", EncodedSplit, Sequences)
-Known = TypeVar("Known", Vocabulary, Tokens)
-
-
-@dataclass(frozen=True)
-class TrainingRegion:
-    """The problems that a model was trained on.
-
-    symbols, length: inclusive ranges.
-    tokens: the fixed tokens that occur; empty if they are unknown.
-    positions: fewest and most positions of a stored trace; empty for tasks without traces.
-    """
-
-    symbols: tuple[int, int]
-    length: tuple[int, int]
-    tokens: tuple[str, ...] = ()
-    positions: tuple[int, ...] = ()
-
-    @property
-    def largest(self) -> tuple[int, int]:
-        """Return the most symbols and the most tokens of a problem."""
-        return self.symbols[1], self.length[1]
-
-
-@dataclass(frozen=True)
-class TrainingData(Generic[Split, Known]):
-    """The training and validation splits of data.
-
-    Attributes:
-        vocabulary: the tokens of problems and answers, or of sequences.
-        fingerprint: digest of all bytes of the data.
-        region: ranges of the problems; None for a corpus.
-        dataset: the data set of problems; None for sequences.
-        folder: the folder of the data.
-    """
-
-    train: Split
-    validation: Split | None
-    vocabulary: Known
-    task_name: str
-    fingerprint: str
-    region: TrainingRegion | None = None
-    dataset: Dataset | None = None
-    folder: Path | None = None
-
-
-ProblemData = TrainingData[EncodedSplit, Vocabulary]
-SequenceData = TrainingData[Sequences, Tokens]
-
-
-def problem_data(dataset: Dataset) -> ProblemData:
-    """Return the training data of a data set of problems and answers.
-
-    Raises LogicgenError if it has no training split.
-    """
-    if not dataset.splits.get("train"):
-        raise LogicgenError(f"{dataset.folder}: has no training examples: nothing to train on")
-    region = dataset.recipe.region
-    train = dataset.encoded("train")
-    fixed = dataset.vocabulary.fixed
-    tokens = tuple(fixed[number] for number in train.problems.different() if number < len(fixed))
-    return TrainingData(
-        train=train,
-        validation=dataset.encoded("validation") if dataset.splits.get("validation") else None,
-        vocabulary=dataset.vocabulary,
-        task_name=dataset.task.name,
-        fingerprint=dataset.fingerprint,
-        region=TrainingRegion(region.symbols, region.length, tokens, _positions(dataset, train)),
-        dataset=dataset,
-        folder=dataset.folder,
-    )
-
-
-def _positions(dataset: Dataset, train: EncodedSplit) -> tuple[int, ...]:
-    """Return the fewest and the most positions of the traces in a split; empty if it has none."""
-    if dataset.task.logic != "ltl":
-        return ()
-    ids, offsets = train.answers.ids, train.answers.offsets
-    ends = np.cumsum(ids == dataset.vocabulary.encode(";")[0], dtype=np.int64)
-    before = np.append(0, ends)[offsets]
-    counts = np.diff(before)[train.answers.lengths > 0] + 1
-    return (int(counts.min()), int(counts.max())) if len(counts) else ()
-
-
-def sequence_data(
-    data: Dataset | Corpus, everything: bool = False, context: int | None = None, shots: int = 0
-) -> SequenceData:
-    """Return the training sequences of data.
-
-    everything: whether problems are targets, not only answers.
-    context: most tokens of a sequence. A task's examples must not be longer.
-    shots: most solved problems before a problem.
-
-    Raises LogicgenError if there is no training split, or if examples are too long.
-    """
-    if not data.splits.get("train"):
-        raise LogicgenError(f"{data.folder}: has no training part: nothing to train on")
-    train = sequences_of(data, "train", everything, shots)
-    region = data.region
-    if context is not None and region is not None and (longest := train.longest) > context:
-        raise LogicgenError(
-            f"training.context: {context} tokens, but"
-            f" {f'{shots + 1} problems' if shots else 'problems'} with their answers have up to"
-            f" {longest}: raise it{' or lower training.shots' if shots else ''}"
-        )
-    held_out = bool(data.splits.get("validation"))
-    return TrainingData(
-        train,
-        sequences_of(data, "validation", everything, shots) if held_out else None,
-        tokens_of(data),
-        data.task_name,
-        data.fingerprint,
-        None if region is None else TrainingRegion(region.symbols, region.length),
-        folder=data.folder,
-    )

@@ -14,7 +14,7 @@ from logicgen.model.batches import Batch, cut
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.network_tables import SymbolInvariantTable
 from logicgen.model.recipe import ModelRecipe
-from logicgen.model.sequences import ProblemData
+from logicgen.model.training_data import ProblemData
 from logicgen.nn.symbol_invariant import (
     StreamDecoderLayer,
     StreamEncoderLayer,

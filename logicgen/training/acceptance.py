@@ -31,7 +31,7 @@ from logicgen.errors import at
 from logicgen.model.batches import Batch, padded_batch
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.recipe_tables import RewardTable
-from logicgen.model.sequences import ProblemData
+from logicgen.model.training_data import ProblemData
 from logicgen.nn.linear import float32_products
 from logicgen.tasks.right_tokens import KnownAnswers, NextTokens, RightTokens
 from logicgen.tasks.right_traces import RightTraces

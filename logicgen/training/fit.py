@@ -41,13 +41,13 @@ class TrainingJob:
     """The inputs and the output folder of a training, for the processes of all devices.
 
     Attributes:
-        data, fingerprint: folder and digest of the data.
+        data, fingerprint: folders and digest of the data.
         start: folder of the run that provides the initial weights.
         out: folder of the run.
     """
 
     recipe: ModelRecipe
-    data: Path | None
+    data: tuple[Path, ...]
     fingerprint: str
     start: Path | None
     out: Path
@@ -93,7 +93,7 @@ def fit(
     end = math.inf if max_minutes is None else time.monotonic() + 60 * max_minutes
     where, place = find_device(device), launched() if torchrun else ALONE
     recipe = _checked(recipe, data, steps, max_minutes, start)
-    job = TrainingJob(recipe, data.folder, data.fingerprint, start, out, where)
+    job = TrainingJob(recipe, data.folders, data.fingerprint, start, out, where)
     with torch.random.fork_rng(devices=[0] if where.type == "cuda" else []):
         torch.manual_seed(0 if recipe.training is None else recipe.training.seed)
         _fit(job, data, place, devices, held_out, workers, resume, end, quiet)
@@ -239,10 +239,11 @@ def _run(
 
 def _train_beside(job: TrainingJob, place: Member, ready: Callable[[], None]) -> None:
     """Train in a process that is not the first, and writes no file."""
-    assert job.data is not None
-    data = training_data(job.recipe, load_dataset(job.data))
+    data = training_data(job.recipe, *map(load_dataset, job.data))
     if data.fingerprint != job.fingerprint:
-        raise LogicgenError(f"{job.data}: has changed since the training began: start again")
+        raise LogicgenError(
+            f"{', '.join(map(str, job.data))}: changed since the training began: start again"
+        )
     assert job.recipe.training is not None
     torch.manual_seed(job.recipe.training.seed)
     learner = ModelLearner(_untrained(job, data), data)

@@ -23,7 +23,7 @@ from logicgen.data.dataset import Ragged
 from logicgen.errors import LogicgenError, at
 from logicgen.model.batches import Batch, padded_batch
 from logicgen.model.encoder_decoder import EncoderDecoder
-from logicgen.model.sequences import ProblemData
+from logicgen.model.training_data import ProblemData
 from logicgen.tasks import load_task
 from logicgen.tasks.right_tokens import NextTokens, RightTokens
 from logicgen.training.learner import ModelLearner

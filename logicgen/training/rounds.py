@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +24,7 @@ from typing import Any
 
 import torch
 
-from logicgen.data.dataset import Dataset
+from logicgen.data.dataset import Dataset, Held
 from logicgen.errors import LogicgenError, at
 from logicgen.files import write_text
 from logicgen.model.answer_form import grammar_mask
@@ -37,7 +37,7 @@ from logicgen.processes.pool import MEMORY, Pool
 from logicgen.tasks import load_task
 from logicgen.tasks.judge import Finding, Item, Wants, finding_of, judge
 from logicgen.tasks.problem_samples import EFFORT, ProblemSamples
-from logicgen.tasks.problems import alpha_class_of, fingerprint
+from logicgen.tasks.problems import alpha_class_of
 from logicgen.training.attempts import FOLDER, Attempt, Attempts, Round, read_round, written
 from logicgen.training.curriculum import Curriculum, kind_of
 from logicgen.training.fresh_problems import FreshProblems
@@ -99,7 +99,6 @@ class Rounds:
         self.recipe = recipe = data.recipe
         region = recipe.region
         self.task = load_task(recipe.task)
-        self.exact = (recipe.distinct or self.task.distinct) == "exact"
         self.symbols, self.length = table.symbols or region.symbols, table.length or region.length
         self.frontier = self._first_frontier() if table.grow else None
         rows = model.embedding.max_symbols
@@ -109,7 +108,7 @@ class Rounds:
                 f" model has trained rows for {rows}: lower it, or start from a model whose"
                 " embedding.method takes any number"
             )
-        self.excluded = {key for each in (data, *held_out) for key in self._keys(each)}
+        self.excluded = {key for each in (data, *held_out) for key in self._held_out(each)}
         self.stored = int(data.encoded("train").answers.lengths.max(initial=0))
         # The verifier's limit is a number of steps, so that a round is the same on every machine.
         wants = Wants(prefix=True, solver=recipe.verifier, effort=EFFORT)
@@ -166,23 +165,14 @@ class Rounds:
         self.judges.close()
         self.fresh.close()
 
-    def _keys(self, data: Dataset) -> Iterator[int]:
-        """Yield a key of each problem in all splits of a data set except `train`.
-
-        A key is a hash of the problem. Renamings have the same key unless `self.exact` is true.
-        Raises LogicgenError for a data set of another task.
-        """
+    def _held_out(self, data: Dataset) -> Held:
+        """Return the keys of held-out problems. Raises LogicgenError for data of another task."""
         if data.task.name != self.task.name:
             raise LogicgenError(
                 f"--held-out {data.folder}: holds problems of {data.task.name}, and the model"
                 f" is asked problems of {self.task.name}: leave it out"
             )
-        for split in data.splits:
-            if split != "train" and data.splits[split]:
-                if self.exact:
-                    yield from map(fingerprint, data.table(split, ["problem"])[0].to_pylist())
-                else:
-                    yield from data.table(split, ["alpha_class"])[0].to_pylist()
+        return data.held_out(self.recipe.key)
 
     def round(self, number: int) -> Round:
         """Return a round: read its file, or make the round and write the file.
@@ -265,7 +255,7 @@ class Rounds:
             number += 1
             if self.table.curriculum and luck >= curriculum.probability(kind):
                 continue
-            if (fingerprint(text) if self.exact else alpha_class_of(text)) in self.excluded:
+            if (alpha_class_of(text) if self.recipe.alpha else text) in self.excluded:
                 continue
             chosen[text] = None
         return list(chosen), number

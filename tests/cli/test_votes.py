@@ -10,7 +10,8 @@ from logicgen.data.generate import generate
 from logicgen.data.opening import load_dataset
 from logicgen.data.recipe import DataRecipe
 from logicgen.model.checkpoint import save_model
-from logicgen.model.sequences import TrainingRegion, example_tokens
+from logicgen.model.sequences import example_tokens
+from logicgen.model.training_data import TrainingRegion
 from tests.cli.test_commands import refused, run
 from tests.data.corpora import automaton_recipe, opened
 from tests.languages import untrained

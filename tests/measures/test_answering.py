@@ -11,7 +11,7 @@ from logicgen.errors import LogicgenError
 from logicgen.library.judging import shown_answers
 from logicgen.measures.answering import Answering
 from logicgen.model.model import Answer
-from logicgen.model.sequences import TrainingRegion
+from logicgen.model.training_data import TrainingRegion
 from logicgen.nn.decoding import GREEDY
 from logicgen.tasks import load_task
 

@@ -15,7 +15,7 @@ from logicgen.errors import LogicgenError
 from logicgen.measures.tightness import least_end, neural_log_least, ngram_least, tightness
 from logicgen.model.language_model import LanguageModel, NeuralLanguageModel
 from logicgen.model.recipe import ModelRecipe
-from logicgen.model.sequences import TrainingRegion
+from logicgen.model.training_data import TrainingRegion
 from logicgen.tokens import Tokens
 from tests.data.corpora import automaton_recipe, opened
 from tests.languages import TRANSFORMER, counted, language_model, recipe

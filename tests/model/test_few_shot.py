@@ -15,7 +15,8 @@ from logicgen.errors import LogicgenError
 from logicgen.model.answer_form import grammar_mask
 from logicgen.model.few_shot import FewShotModel
 from logicgen.model.model import Request
-from logicgen.model.sequences import TrainingRegion, example_tokens
+from logicgen.model.sequences import example_tokens
+from logicgen.model.training_data import TrainingRegion
 from logicgen.nn.decoding import GREEDY, BeamSearch
 from logicgen.nn.samples import Sampling
 from logicgen.tasks import load_task

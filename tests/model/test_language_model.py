@@ -19,7 +19,7 @@ from logicgen.model.checkpoint import as_encoder_decoder, as_language_model, loa
 from logicgen.model.kinds import model_of_card
 from logicgen.model.ngrams import NGram
 from logicgen.model.recipe import read_model_recipe
-from logicgen.model.sequences import sequence_data
+from logicgen.model.training_data import sequence_data
 from logicgen.nn.token_rows import TokenRows, reseeded
 from logicgen.tokens import Tokens
 from logicgen.training.fit import fit, training_data

@@ -19,7 +19,8 @@ from logicgen.model import prompted
 from logicgen.model.answer_form import grammar_mask
 from logicgen.model.language_model import NeuralLanguageModel
 from logicgen.model.prompted import PromptedModel
-from logicgen.model.sequences import TrainingRegion, example_tokens
+from logicgen.model.sequences import example_tokens
+from logicgen.model.training_data import TrainingRegion
 from logicgen.nn.decoding import BeamSearch
 from logicgen.nn.samples import Sampling
 from logicgen.tokens import Tokens

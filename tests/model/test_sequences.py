@@ -15,11 +15,8 @@ from logicgen.model.sequences import (
     corpus_sequences,
     example_ids,
     example_tokens,
-    problem_data,
 )
-from logicgen.syntax.answers import Trace
 from logicgen.tokens import NOTHING, Vocabulary
-from tests.data import data_sets
 from tests.data.corpora import automaton_recipe, opened, text_files, text_recipe
 
 WHOLE = np.arange(100)
@@ -220,17 +217,3 @@ def test_problems_after_solved_problems():
     assert counts == {1, 2, 3, 4}
     fixed = shots.spread(5, 999)[0]
     assert [(row == 0).sum() for row in fixed] == [8] * 5  # all shots in a validation
-
-
-def test_a_model_knows_how_many_positions_the_traces_of_its_training_had(tmp_path):
-    region = {"symbols": [1, 2], "length": [6, 9]}
-    content = {"task": "ltl", "region": region, "sizes": {"train": 60}, "unsatisfiable": 0.2}
-    nested = {"problem": {"operators": {"X": 3, "&": 1, "!": 1}}}
-    data = data_sets.opened(tmp_path / "ltl", content | nested)
-    answers = map(data.task.decode_answer, data.table("train", ["answer"])[0].to_pylist())
-    counts = {len(each.positions) for each in answers if isinstance(each, Trace)}
-    assert len(counts) > 1
-    assert problem_data(data).region.positions == (1, max(counts))
-    copying = {"task": "copying", "region": region, "sizes": {"train": 9}}
-    other = data_sets.opened(tmp_path / "copying", copying)
-    assert problem_data(other).region.positions == ()

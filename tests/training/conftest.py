@@ -11,7 +11,7 @@ import pytest
 from logicgen.data.dataset import Dataset, EncodedSplit, Ragged
 from logicgen.data.opening import load_dataset
 from logicgen.model.recipe import ModelRecipe
-from logicgen.model.sequences import TrainingData, TrainingRegion
+from logicgen.model.training_data import TrainingData, TrainingRegion
 from logicgen.tokens import Vocabulary
 from logicgen.training.fit import fit, training_data
 from tests.data.data_sets import make

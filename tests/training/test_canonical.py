@@ -16,7 +16,7 @@ from logicgen.model.batches import make_batch
 from logicgen.model.checkpoint import load_model
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.kinds import MODELS
-from logicgen.model.sequences import TrainingData
+from logicgen.model.training_data import TrainingData
 from logicgen.nn.decoding import BeamSearch, Decoding
 from logicgen.nn.samples import Sampling
 from logicgen.tokens import Vocabulary

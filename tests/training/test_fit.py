@@ -19,7 +19,7 @@ from logicgen.errors import LogicgenError
 from logicgen.model.batches import make_batch
 from logicgen.model.checkpoint import load_model, load_tree, save_tree
 from logicgen.model.encoder_decoder import EncoderDecoder
-from logicgen.model.sequences import TrainingData, TrainingRegion
+from logicgen.model.training_data import TrainingData, TrainingRegion
 from logicgen.nn.embedding import Embedding
 from logicgen.tasks import load_task
 from logicgen.training.fit import fit

@@ -10,7 +10,7 @@ import torch
 
 from logicgen.measures.export import export
 from logicgen.model.checkpoint import load_model
-from logicgen.model.sequences import TrainingData
+from logicgen.model.training_data import TrainingData
 from logicgen.nn import linear
 from logicgen.training.fit import fit
 from tests.training.conftest import recipe_with
