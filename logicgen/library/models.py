@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from logicgen.data.dataset import Dataset
     from logicgen.measures.predictions import About
     from logicgen.model.model import Answerer, Model
+    from logicgen.model.recipe import ModelRecipe
 
 OWN = ("reward.", "training.right_answers")
 """Beginnings of the keys that a recipe has only with one value of `training.learn`."""
@@ -54,17 +55,12 @@ def train(
     Raises KeyboardInterrupt after Ctrl-C, as soon as a checkpoint is saved.
     """
     from logicgen.data.opening import as_dataset
-    from logicgen.model.recipe import read_model_recipe
-    from logicgen.recipes import parse_changes
 
-    # Read both before slow imports.
-    values = parse_changes(changes)
-    own = {key: values.pop(key) for key in list(values) if learn and key.startswith(OWN)}
-    chosen = read_model_recipe(str(recipe), values)
+    chosen = _recipe(str(recipe), changes, learn)
     folders = [data] if isinstance(data, str | Path) else list(data)
     opened = [load_dataset(each) for each in folders]
-    if learn is not None:
-        chosen = chosen.learning(learn, own)
+    if not opened:
+        raise LogicgenError("data: no folder, so there is nothing to train on: give at least one")
     if held_out and chosen.learns != "accepted":
         raise LogicgenError(
             "--held-out: only --learn accepted draws problems that may be held out; leave it out"
@@ -88,6 +84,17 @@ def train(
     if launched().first:
         say(f"{path}: try logicgen evaluate {path} --data {folders[0]}")
     return path
+
+
+def _recipe(name: str, changes: Sequence[str], learn: str | None) -> ModelRecipe:
+    """Return a recipe with changed values, and with another `training.learn` if it is given."""
+    from logicgen.model.recipe import read_model_recipe
+    from logicgen.recipes import parse_changes
+
+    values = parse_changes(changes)
+    own = {key: values.pop(key) for key in list(values) if learn and key.startswith(OWN)}
+    chosen = read_model_recipe(name, values)
+    return chosen if learn is None else chosen.learning(learn, own)
 
 
 def load_model(run: str | Path, device: str = "auto") -> Model:

@@ -107,6 +107,14 @@ def test_a_command_trains_on_several_data_sets(two, tmp_path):
         train("propositional-learned", folders[0], run, resume=True, **how)
 
 
+def test_what_a_model_learns_is_changed_before_the_keys_that_need_it(two, tmp_path):
+    recipe, changes = "propositional-symbol-invariant-deep", ["training.right_answers=2"]
+    with pytest.raises(LogicgenError, match="right_answers: is for learn = 'right'"):
+        train(recipe, two[0].folder, tmp_path / "run", changes=changes)
+    with pytest.raises(LogicgenError, match="data: no folder"):
+        train(recipe, [], tmp_path / "run", changes=changes, learn="right")
+
+
 def test_a_model_knows_how_many_positions_the_traces_of_its_training_had(tmp_path):
     region = {"symbols": [1, 2], "length": [6, 9]}
     content = {"task": "ltl", "region": region, "sizes": {"train": 60}, "unsatisfiable": 0.2}
