@@ -101,7 +101,9 @@ def problem_data(dataset: Dataset, *others: Dataset) -> ProblemData:
 
 def joined_training(datasets: Sequence[Dataset]) -> EncodedSplit:
     """Return the training examples of data sets, without problems that another one holds out."""
-    first, key, parts = datasets[0], datasets[0].recipe.key, []
+    first, parts = datasets[0], []
+    # Renamings count as the same problem if they do so in any of the data sets.
+    key = "alpha_class" if any(each.recipe.alpha for each in datasets) else "problem"
     for dataset in datasets:
         if not dataset.splits.get("train"):
             raise LogicgenError(f"{dataset.folder}: has no training examples: nothing to train on")

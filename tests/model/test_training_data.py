@@ -80,6 +80,21 @@ def test_equal_problems_are_held_out_where_renamings_are_different_problems(tmp_
     assert problems(problem_data(a, b)) == [each for each in own if each not in held]
 
 
+def test_renamings_are_held_out_if_one_of_the_data_sets_holds_them_for_the_same(tmp_path):
+    strings = {"task": "copying", "region": {"symbols": [1, 3], "length": [1, 6]}}
+    made = [
+        data_sets.opened(tmp_path / name, strings | {"distinct": distinct, "sizes": sizes})
+        for name, distinct, sizes in (
+            ("exact", "exact", {"train": 300}),
+            ("alpha", "alpha", {"train": 30, "test": 9}),
+        )
+    ]
+    for order in (made, made[::-1]):
+        kept = problems(problem_data(*order))
+        assert not {*map(alpha_class_of, kept)} & classes(made[1], "test")
+        assert len(kept) < sum(len(each.table("train")) for each in made)
+
+
 def test_data_that_cannot_be_one_are_refused(two, tmp_path):
     copying = {"task": "copying", "region": {"symbols": [1, 2], "length": [1, 4]}}
     strings = data_sets.opened(tmp_path / "copying", copying | {"sizes": {"train": 5, "test": 2}})

@@ -79,7 +79,7 @@ def test_in_order_of_first_occurrence_only_values_have_alternatives(problem, see
         if place % 2:
             after = {each[place] for each in answers if each[:place] == beginning}
             assert {value for value in tokens if value in "10"} == after & {"0", "1"}
-        else:  # an answer that is right may end or go on
+        else:  # a right answer may end here, or continue
             following = list(problem.symbols)[place // 2 :][:1]
             assert tokens == [*following, *(["<end>"] if beginning in answers else [])]
 
