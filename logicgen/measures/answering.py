@@ -33,9 +33,9 @@ Row = dict[str, Any]
 # Number of input lines, each with a problem, that are answered together.
 CHUNK = 256
 
-# An answer may have PER_TOKEN tokens for each token of the problem. This limit is rounded up to a
-# multiple of ROOM, and increased by ROOM.
-PER_TOKEN, ROOM = 2, 24
+# The most tokens of an answer (`Task.answer_room`) are rounded up to a multiple of ROOM, and
+# increased by ROOM.
+ROOM = 24
 
 # A problem may have FEWEST tokens, or eight times the tokens of the longest training problem, but
 # more than MOST only if this training problem has as many. Longer problems take minutes.
@@ -225,7 +225,7 @@ class Answering(Respondent):
             )
         fixed = self.model.vocabulary.fixed
         symbols = [token for token in dict.fromkeys(within.split()) if token not in fixed]
-        self.model.check(len(symbols))
+        self.model.check(len(symbols), tokens=length)
         names = {symbol_name(number): name for number, name in enumerate(symbols)}
         theirs = {name: own for own, name in names.items()}
         asked = rename(within, theirs)
@@ -263,7 +263,10 @@ class Answering(Respondent):
         tokens.
         """
         ids = [self.model.vocabulary.encode(question.asked) for question in questions]
-        budgets = [ROOM * ceil(PER_TOKEN * len(each) / ROOM) + ROOM for each in ids]
+        budgets = [
+            ROOM * ceil(self.task.answer_room(len(each), len(question.names)) / ROOM) + ROOM
+            for each, question in zip(ids, questions, strict=True)
+        ]
         symbols = [max(self.model.alphabet, len(question.names)) for question in questions]
         outcomes: dict[int, Outcome] = {}
         for longest, count in sorted({*zip(budgets, symbols, strict=True)}):

@@ -79,7 +79,7 @@ class ControlAnswerer:
         """Return the most symbols and the most tokens of the training problems."""
         return self.region.largest
 
-    def check(self, symbols: int, ensemble: int = 1) -> None:
+    def check(self, symbols: int, ensemble: int = 1, tokens: int = 0) -> None:
         """Raise LogicgenError for an ensemble, because controls have no random rows."""
         if ensemble > 1:
             raise LogicgenError("an ensemble averages over random rows, and a control has none")

@@ -411,13 +411,14 @@ class EncoderDecoder(Model):
         """Return the number of a problem's streams (1 without streams), and of its tokens."""
         return 1, len(problem)
 
-    def check(self, symbols: int, ensemble: int = 1) -> None:
-        """Raise LogicgenError if the embedding has too few rows for this number of symbols.
+    def check(self, symbols: int, ensemble: int = 1, tokens: int = 0) -> None:
+        """Raise LogicgenError if symbols have too few rows, or tokens too few positions.
 
         Also raise LogicgenError if `ensemble` is above 1, but the embedding has no random rows and
         problems have no operands to reorder.
         """
         self._check_ensemble(ensemble)
+        self._check_range(tokens)
         self.inference_matrix(symbols, 0)
 
     def _check_range(self, tokens: int) -> None:

@@ -63,7 +63,7 @@ class FewShotModel:
         self.region = model.region or TrainingRegion((0, 0), (0, 0))
         self.largest = self.region.largest
 
-    def check(self, symbols: int, ensemble: int = 1) -> None:
+    def check(self, symbols: int, ensemble: int = 1, tokens: int = 0) -> None:
         """Raise LogicgenError if the model cannot answer problems of this number of symbols."""
         if ensemble > 1 and not self.model.random:
             raise LogicgenError("an ensemble averages over random rows, and this model has none")

@@ -120,8 +120,11 @@ class Answerer(Protocol):
     @property
     def trained_on_task(self) -> bool: ...
 
-    def check(self, symbols: int, ensemble: int = 1) -> None:
-        """Raise LogicgenError if the model cannot answer problems of this number of symbols."""
+    def check(self, symbols: int, ensemble: int = 1, tokens: int = 0) -> None:
+        """Raise LogicgenError if the model cannot answer problems of these numbers of symbols.
+
+        tokens: their number of tokens, if it matters how long an answer takes.
+        """
 
     def predict(self, request: Request) -> list[list[Answer]]:
         """Return at most `decoding.answers` different answers to each problem, in order."""

@@ -98,7 +98,7 @@ class PromptedModel:
         self._symbols = [each for each in range(len(self.model.tokens)) if each not in needed]
         return spelled
 
-    def check(self, symbols: int, ensemble: int = 1) -> None:
+    def check(self, symbols: int, ensemble: int = 1, tokens: int = 0) -> None:
         """Raise LogicgenError if the model cannot answer problems of this number of symbols."""
         if ensemble > 1 and not self.model.random:
             raise LogicgenError("an ensemble averages over random rows, and this model has none")

@@ -68,6 +68,15 @@ class SymbolInvariantModel(EncoderDecoder):
         symbols = {token for token in problem if token >= len(self.vocabulary)}
         return max(len(symbols) + self.network.reserved, 1), len(problem)
 
+    def check(self, symbols: int, ensemble: int = 1, tokens: int = 0) -> None:
+        """Raise LogicgenError as other models do, or if the streams have too many tokens."""
+        super().check(symbols, ensemble, tokens)
+        if symbols * tokens > capacity.MOST_STREAMED:
+            raise LogicgenError(
+                f"a problem of {symbols} symbols: with {tokens} tokens, the model takes up to"
+                f" {capacity.MOST_STREAMED // tokens}: leave --model out for a solver"
+            )
+
     def pieces(self, batch: Batch) -> tuple[list[Tensor], bool]:
         device = batch.problems.device
         padded = capacity.padded_tokens(device)

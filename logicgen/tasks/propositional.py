@@ -184,6 +184,9 @@ class Propositional(FormulaTask):
     def answer_language(self) -> Language:
         return assignment_language()
 
+    def answer_room(self, tokens: int, symbols: int) -> int:
+        return 2 * symbols  # a longer answer repeats a symbol
+
     def show(self, answer: Assignment | NoAnswer) -> str:
         """Return a text such as `a=1, b=0`. If a model repeats a literal, it is written once."""
         if isinstance(answer, NoAnswer):

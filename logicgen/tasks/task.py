@@ -315,6 +315,13 @@ class Task(ABC):
         """Parse an answer in prefix notation, as models write it. Raises FormatError."""
         return self.answer_language.read(text, "prefix")
 
+    def answer_room(self, tokens: int, symbols: int) -> int:
+        """Return the most tokens of an answer for which a model has room.
+
+        tokens, symbols: the numbers of tokens and of distinct symbols in the problem.
+        """
+        return 2 * tokens
+
     def meaning(self, answer: str) -> Hashable:
         """Return a key: answers with equal keys are right for the same problems.
 

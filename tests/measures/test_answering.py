@@ -32,7 +32,7 @@ class Fake:
         self.asked, self.orders = [], []
         self.most = 9
 
-    def check(self, symbols, ensemble=1):
+    def check(self, symbols, ensemble=1, tokens=0):
         if symbols > self.most:
             raise LogicgenError(f"{symbols} symbols are too many")
 
@@ -181,6 +181,19 @@ def test_propositional():
     [outcome] = ask(fake, "(p -> q) & !q")
     assert outcome.prediction == "q 0 p 0"
     assert fake.asked == [["& ! & a ! b ! b"]]
+
+
+def test_an_assignment_has_room_for_each_symbol_once():
+    rooms = []
+
+    class Noting(Fake):
+        def predict(self, request):
+            rooms.append(request.max_length)
+            return super().predict(request)
+
+    ask(Noting("a 0", task="propositional", tokens=("!", "&")), "!a & " * 60 + "!a", draws=1)
+    ask(Noting("{ a }", tokens=("!", "&")), "!a & " * 60 + "!a", draws=1)
+    assert rooms == [48, 408]
 
 
 @pytest.mark.parametrize(

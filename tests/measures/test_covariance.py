@@ -43,7 +43,7 @@ class Fake:
         self.alphabet = 3
         self.answer = answer
 
-    def check(self, symbols, ensemble=1):
+    def check(self, symbols, ensemble=1, tokens=0):
         pass
 
     def predict(self, request):

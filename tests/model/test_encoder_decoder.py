@@ -93,6 +93,15 @@ def model_of(kind: str) -> EncoderDecoder:
     return of(recipe, Vocabulary(["&"]), 5, "propositional", REGION)
 
 
+def test_streams_limit_the_symbols_of_a_long_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(capacity, "MOST_STREAMED", 60)
+    streams, rows = model_of("a stream for each symbol"), model_of("rows for each sequence")
+    streams.check(6, tokens=10)
+    rows.check(7, tokens=1000)
+    with pytest.raises(LogicgenError, match=r"7 symbols: with 10 tokens, .* takes up to 6:"):
+        streams.check(7, tokens=10)
+
+
 @pytest.mark.parametrize(("most", "trimmed"), [(2**50, []), (0, [0])])
 def test_freed_memory_is_returned_only_if_much_is_held(
     most: int, trimmed: list[int], monkeypatch: pytest.MonkeyPatch
