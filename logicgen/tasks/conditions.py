@@ -146,6 +146,11 @@ class Meter:
             values.append(" ".join(name for name, given in answers if examiner.is_right(given)))
         return tuple(values)
 
+    def within(self, problem: Any, answer: Any) -> bool:
+        """Return whether a problem is in all ranges of the conditions. answer: a right answer."""
+        value = self.task.difficulty_of
+        return all(value(band.column, problem, answer) in band for band in self.conditions.bands)
+
     def resists(self, text: str) -> bool:
         """Return whether the first answers of all controls of `beyond` to a problem are wrong."""
         return self._resists(text, _Examiner(self.task, text))

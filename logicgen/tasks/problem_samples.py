@@ -6,7 +6,7 @@ endless sequence draws each problem without drawing the problems before it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import count, product
 from operator import index as as_index
@@ -16,7 +16,7 @@ from typing import Any, Literal
 from logicgen.errors import LogicgenError
 from logicgen.recipes import validate
 from logicgen.solvers import Status
-from logicgen.tasks.conditions import Conditions, Meter, read_controls
+from logicgen.tasks.conditions import BEYOND, Conditions, Meter
 from logicgen.tasks.problems import MOST_ATTEMPTS, random_names, renamed
 from logicgen.tasks.task import Cell, Task, symbols_of
 
@@ -46,6 +46,7 @@ class ProblemSamples:
         curriculum: the number of problems until all cells are used. The shortest cells with the
             fewest symbols are used first. If not given, all cells are used from the beginning.
         beyond: controls whose first answer has to be wrong, so that problems cannot be guessed.
+        difficulty: the table `[difficulty]` of recipes, such as `{"positions": [2, 6]}`.
         settings: keys of the `[problem]` table of recipes, such as `operators`.
 
     Raises LogicgenError for an invalid setting. An item raises it if no cell has a problem.
@@ -62,6 +63,7 @@ class ProblemSamples:
         satisfiable: float | None = True,
         curriculum: int | None = None,
         beyond: Sequence[str] = (),
+        difficulty: Mapping[str, Sequence[Any]] | None = None,
         **settings: Any,
     ) -> None:
         self.symbols = _range("symbols", symbols, 0)
@@ -80,7 +82,9 @@ class ProblemSamples:
         self.seed, self.names, self.satisfiable = seed, names, satisfiable
         self.curriculum = curriculum
         self.task, self._settings = task.limited(EFFORT), settings
-        self._meter = Meter(self.task, Conditions(beyond=read_controls(task, beyond)))
+        self._difficulty = {**(difficulty or {}), **({BEYOND: beyond} if beyond else {})}
+        unsatisfiable = 1 - (1 if satisfiable is None else satisfiable)
+        self._meter = Meter(self.task, Conditions.of(task, self._difficulty, unsatisfiable))
         table = validate(task.Settings, settings, f"samples of {task.name}", "settings")
         self._source = task.source(table, self.symbols)
         self._known: dict[Cell, bool] = {}  # whether a cell has problems
@@ -90,7 +94,7 @@ class ProblemSamples:
     def __reduce__(self) -> Any:
         """Return the arguments, from which another process makes the same problems."""
         named: dict[str, Any] = {"names": self.names, "satisfiable": self.satisfiable}
-        named |= {"curriculum": self.curriculum, "beyond": self._meter.conditions.beyond}
+        named |= {"curriculum": self.curriculum, "difficulty": self._difficulty}
         named |= self._settings
         return partial(ProblemSamples, **named), (self.task, self.symbols, self.length, self.seed)
 
@@ -176,10 +180,16 @@ class ProblemSamples:
         return Status.SAT if share else Status.UNSAT
 
     def _wanted(self, problem: Any, status: Status | None) -> bool:
-        beyond = self._meter.conditions.beyond
-        if beyond and not self._meter.resists(self.task.encode(problem)):
+        conditions = self._meter.conditions
+        if conditions.beyond and not self._meter.resists(self.task.encode(problem)):
             return False
-        return status is None or self.task.solve(problem).status is status
+        if status is None and not conditions.bands:
+            return True
+        found = self.task.solve(problem)
+        if found.status is Status.UNKNOWN or status not in (None, found.status):
+            return False
+        answer = found.witness if found.status is Status.SAT else self.task.refutation
+        return self._meter.within(problem, answer)
 
     def _named(self, text: str, rng: Random) -> Any:
         """Return the problem of a prefix text, with its symbols renamed as `names` requires."""

@@ -147,6 +147,7 @@ class Rounds:
                 # Many problems beyond all controls have no answer.
                 satisfiable=1 - (table.unsatisfiable or 0) if table.beyond else None,
                 beyond=table.beyond or (),
+                difficulty=recipe.difficulty,
                 **recipe.problem,
             )
         self.longest = ROOM + math.ceil(self.stored * max(1.0, longest / recipe.region.length[1]))

@@ -112,6 +112,28 @@ def test_problems_beyond_a_control_have_an_answer_that_it_does_not_find(name, co
         assert task.encode(again[index]) == text
 
 
+@pytest.mark.parametrize("satisfiable", [True, None])
+@pytest.mark.parametrize(
+    ("name", "column", "bounds"),
+    [
+        ("ltl", "positions", [2, 3]),
+        ("ltl", "depth", [3, 4]),
+        ("propositional", "satisfying", [0.1, 0.2]),
+    ],
+)
+def test_problems_have_the_difficulty_that_is_asked_for(name, column, bounds, satisfiable):
+    task = load_task(name)
+    how = {"difficulty": {column: bounds}, "satisfiable": satisfiable, "length": (8, 14)}
+    drawn = samples(name, **how)
+    again = pickle.loads(pickle.dumps(drawn))
+    for index, problem in enumerate(islice(drawn, 15)):
+        found = task.solve(problem)
+        assert bounds[0] <= task.difficulty_of(column, problem, found.witness) <= bounds[1]
+        assert again[index] is problem
+    others = list(islice(samples(name, satisfiable=satisfiable, length=(8, 14)), 15))
+    assert [again[index] for index in range(15)] != others
+
+
 @pytest.mark.parametrize("name", TASKS)
 def test_a_curriculum_begins_with_the_shortest_problems(name):
     drawn = samples(name, curriculum=100)
@@ -140,6 +162,9 @@ def test_settings_are_those_of_recipes():
         ({"names": "random"}, "'shuffled' or 'first-occurrence'"),
         ({"curriculum": 0}, "curriculum: 0"),
         ({"beyond": ["place", "voting"]}, "beyond: 'voting' is no control of ltl"),
+        ({"difficulty": {"beyond": ["voting"]}}, "beyond: 'voting' is no control of ltl"),
+        ({"difficulty": {"position": [2, 3]}}, "'position' is no column of difficulty of ltl"),
+        ({"difficulty": {"positions": [2, 3]}, "satisfiable": 0.5}, "unsatisfiable problems have"),
         ({"operator": {}}, "unknown key 'settings.operator'"),
         ({"symbols": 5, "length": 3}, "no problem with an answer of 5 symbols and 3 tokens"),
         ({"symbols": 5, "length": 3, "curriculum": 9}, "no problem with an answer of 5 symbols"),

@@ -29,6 +29,17 @@ from tests.data.data_sets import make
 from tests.training.conftest import TABLES, recipe_with
 
 
+class Hard:
+    """A data set whose recipe asks for few solutions."""
+
+    def __init__(self, data):
+        self.data = data
+        self.recipe = data.recipe.model_copy(update={"difficulty": {"satisfying": [0, 0.2]}})
+
+    def __getattr__(self, name):
+        return getattr(self.data, name)
+
+
 @pytest.fixture
 def rounds(learnt, tmp_path):
     """Return a function that makes rounds of a small trained model."""
@@ -130,6 +141,16 @@ def test_problems_beyond_a_control_may_have_no_answer(rounds):
     found = [task.solve(drawn[number]).status for number in range(40)]
     assert 4 <= found.count("unsat") <= 16  # 10 are expected
     assert found.count("sat") == 40 - found.count("unsat")
+
+
+def test_problems_are_as_difficult_as_the_recipe_of_the_data_says(rounds, learnt):
+    hard = Hard(learnt.data)
+    task = load_task("propositional")
+    drawn = rounds(data=hard, length=(8, 14)).problems
+    for number in range(20):
+        assert task.difficulty_of("satisfying", drawn[number], None) <= 0.2
+    with pytest.raises(LogicgenError, match=r"^\[reward\]: beyond: 'greed'"):
+        rounds(data=hard, beyond=["greed"])
 
 
 def test_a_control_that_does_not_exist_is_refused(rounds):
