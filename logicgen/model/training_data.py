@@ -101,7 +101,7 @@ def problem_data(dataset: Dataset, *others: Dataset) -> ProblemData:
 
 def joined_training(datasets: Sequence[Dataset]) -> EncodedSplit:
     """Return the training examples of data sets, without problems that another one holds out."""
-    first, parts = datasets[0], []
+    first = datasets[0]
     # Renamings count as the same problem if they do so in any of the data sets.
     key = "alpha_class" if any(each.recipe.alpha for each in datasets) else "problem"
     for dataset in datasets:
@@ -112,9 +112,14 @@ def joined_training(datasets: Sequence[Dataset]) -> EncodedSplit:
                 f"--data {dataset.folder}: holds problems of {dataset.task.name}, and"
                 f" {first.folder} holds problems of {first.task.name}: leave one out"
             )
-        held = {row for each in datasets if each is not dataset for row in each.held_out(key)}
-        parts.append(dataset.encoded("train", key, held))
-    return parts[0] if len(parts) == 1 else EncodedSplit.joined(parts, first.vocabulary)
+    if len(datasets) == 1:
+        return first.encoded("train")
+    held = [dataset.held_out(key) for dataset in datasets]
+    parts = [
+        dataset.encoded("train", key, set[str | int]().union(*held[:place], *held[place + 1 :]))
+        for place, dataset in enumerate(datasets)
+    ]
+    return EncodedSplit.joined(parts, first.vocabulary)
 
 
 def _positions(dataset: Dataset, train: EncodedSplit) -> tuple[int, ...]:
