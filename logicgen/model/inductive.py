@@ -20,8 +20,8 @@ from torch import Tensor, nn
 
 from logicgen.errors import LogicgenError
 from logicgen.model.language_model import LanguageModel
-from logicgen.model.network_tables import InductiveTable
 from logicgen.model.recipe import ModelRecipe
+from logicgen.model.sequence_tables import InductiveTable
 from logicgen.model.sequences import TokenBatch
 from logicgen.model.training_data import SequenceData
 from logicgen.nn.generation import Reader, reading_again

@@ -20,9 +20,9 @@ from logicgen.errors import LogicgenError
 from logicgen.model.batches import Rank
 from logicgen.model.few_shot import FewShotModel
 from logicgen.model.model import Loss, Model
-from logicgen.model.network_tables import LanguageModelTable, TransformerTable
 from logicgen.model.prompted import PromptedModel
 from logicgen.model.recipe import ModelRecipe
+from logicgen.model.sequence_tables import LanguageModelTable, TransformerTable
 from logicgen.model.sequences import TokenBatch
 from logicgen.model.start import check_same_keys, load_start
 from logicgen.model.training_data import SequenceData, TrainingRegion, sequence_data

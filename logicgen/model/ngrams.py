@@ -49,7 +49,7 @@ from torch import Tensor, nn
 
 from logicgen.errors import LogicgenError
 from logicgen.model.language_model import LanguageModel
-from logicgen.model.network_tables import NGramTable, TextNGramTable
+from logicgen.model.sequence_tables import NGramTable, TextNGramTable
 from logicgen.nn.generation import Reader, reading_again
 from logicgen.tokens import NOTHING
 

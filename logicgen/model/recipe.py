@@ -6,15 +6,50 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from logicgen import recipes
 from logicgen.errors import nearest
-from logicgen.model.network_tables import NETWORKS, Network, given_keys
+from logicgen.model.network_tables import (
+    EncoderDecoderTable,
+    NetworkTable,
+    SymbolInvariantTable,
+    given_keys,
+)
 from logicgen.model.recipe_tables import Embedding, Form, LossTable, RewardTable, TrainingTable
+from logicgen.model.sequence_tables import (
+    ElmanTable,
+    InductiveTable,
+    LanguageModelTable,
+    NeuralNGramTable,
+    NGramTable,
+    TextNGramTable,
+    TransformerTable,
+)
 from logicgen.recipes import Table, changed, read_toml, validate
+
+Network = Annotated[
+    EncoderDecoderTable
+    | SymbolInvariantTable
+    | Annotated[
+        TransformerTable | ElmanTable | NeuralNGramTable, Field(discriminator="architecture")
+    ]
+    | InductiveTable
+    | NGramTable
+    | TextNGramTable,
+    Field(discriminator="kind"),
+]
+
+NETWORKS: dict[str, type[NetworkTable]] = {
+    "encoder-decoder": EncoderDecoderTable,
+    "symbol-invariant": SymbolInvariantTable,
+    "language-model": LanguageModelTable,
+    "inductive": InductiveTable,
+    "n-gram": NGramTable,
+    "text-n-gram": TextNGramTable,
+}
 
 
 class ModelRecipe(Table):

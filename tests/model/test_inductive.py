@@ -7,8 +7,8 @@ import torch
 from logicgen import recipes
 from logicgen.errors import LogicgenError
 from logicgen.model.inductive import InductiveStarts
-from logicgen.model.network_tables import InductiveTable
 from logicgen.model.recipe import ModelRecipe, read_model_recipe
+from logicgen.model.sequence_tables import InductiveTable
 from logicgen.tokens import Tokens
 from tests.languages import language_model
 
