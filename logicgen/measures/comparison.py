@@ -19,14 +19,8 @@ from logicgen.callbacks import Progress, no_progress
 from logicgen.errors import LogicgenError
 from logicgen.files import prepare_folder
 from logicgen.measures.answers_figures import draw_differences, draw_heatmaps, draw_symbols
-from logicgen.measures.evaluation import (
-    PARTS,
-    PREDICTIONS,
-    STORED,
-    are_right,
-    read_predictions,
-    share_map,
-)
+from logicgen.measures.evaluation import PREDICTIONS, read_predictions
+from logicgen.measures.evaluation_page import PARTS, STORED, are_right, share_map
 from logicgen.measures.predictions import About
 from logicgen.measures.scores import Scores
 from logicgen.measures.statistics import mcnemar

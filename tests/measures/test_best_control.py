@@ -17,6 +17,7 @@ from logicgen.measures.answers_figures import draw_evaluation
 from logicgen.measures.best_control import comparison_lines, control_score, usual_controls
 from logicgen.measures.control_answers import prepared
 from logicgen.measures.evaluation import read_predictions, score_lines
+from logicgen.measures.evaluation_page import evaluation_document
 from logicgen.measures.scores import Scores, levels_of
 from logicgen.measures.statistics import mcnemar
 from logicgen.tasks import load_task
@@ -83,7 +84,7 @@ def test_the_summary_has_the_best_control_of_every_part(logic, random_scores):
 
 
 def test_the_page_and_the_cells_have_the_controls(logic, random_scores):
-    document = evaluation.evaluation_document(*read_predictions(random_scores[0]))
+    document = evaluation_document(*read_predictions(random_scores[0]))
     heads = document.summary[0].heads
     assert "best control" in heads
     assert "best control, verified" in heads

@@ -15,6 +15,7 @@ from logicgen.measures import evaluation
 from logicgen.measures.answers_figures import draw_evaluation
 from logicgen.measures.covariance import count_inequivalent
 from logicgen.measures.evaluation import read_predictions
+from logicgen.measures.evaluation_page import evaluation_document
 from logicgen.measures.replies import EFFORT, judge_replies, replies_to
 from logicgen.scoring.scorer import answer_of
 from logicgen.tasks.problems import alpha_class_of
@@ -137,7 +138,7 @@ def test_replies_to_some_rows_leave_the_other_cells_white(data, right, tmp_path,
     assert (axes.get_xlim(), axes.get_ylim()) == ((2.5, 5.5), (0.5, 3.5))
     assert "no replies" in [text.get_text() for text in figure.legends[0].get_texts()]
 
-    document = evaluation.evaluation_document(*read_predictions(tmp_path / "m"))
+    document = evaluation_document(*read_predictions(tmp_path / "m"))
     assert document.title == title
     cells = {(cell[0], cell[1]): cell[2] for cell in document.data["maps"][0]["cells"]}
     assert set(cells) == set(product((1, 2, 3), (3, 4, 5)))

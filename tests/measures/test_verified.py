@@ -12,11 +12,11 @@ import pytest
 
 from logicgen.errors import LogicgenError
 from logicgen.measures.evaluation import (
-    evaluation_document,
     read_predictions,
     write_figures,
     write_predictions,
 )
+from logicgen.measures.evaluation_page import evaluation_document
 from logicgen.measures.predictions import SCHEMA, predict_and_verify
 from logicgen.measures.verified import Outcome, VerifiedSearch, different, draw_until_accepted
 from logicgen.measures.verifier import Verifier

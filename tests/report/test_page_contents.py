@@ -15,11 +15,11 @@ from logicgen.data.opening import make as make_data
 from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError
 from logicgen.measures.evaluation import (
-    evaluation_document,
     read_predictions,
     write_evaluation_page,
     write_predictions,
 )
+from logicgen.measures.evaluation_page import evaluation_document
 from logicgen.report.dataset_page import dataset_document, write_dataset_page
 from logicgen.report.document import rendered
 from logicgen.report.rows import explanations
