@@ -45,8 +45,8 @@ def covariance(
     from logicgen.data.opening import as_dataset
 
     with extras_named():
-        from logicgen.measures import covariance as measure
-        from logicgen.measures import predictions, replies
+        from logicgen.measures import predictions, renamed_answers, replies
+        from logicgen.measures.covariance import covariance_lines, write_covariance
     dataset = as_dataset(load_dataset(data))
     if isfile(run):
         from logicgen.integrations.reply_files import read_replies
@@ -57,7 +57,7 @@ def covariance(
         given = replies.replies_to(dataset, split, entries, str(run), **how)
         folder = out or replies.reply_scores_folder(run)
         prepare_folder(folder)
-        table = measure.read_renamed(dataset, split, given, run.stem, mode or "strict")
+        table = renamed_answers.read_renamed(dataset, split, given, run.stem, mode or "strict")
     else:
         from logicgen.model import checkpoint
         from logicgen.nn.decoding import BeamSearch
@@ -70,8 +70,10 @@ def covariance(
         prepare_folder(folder)  # an unwritable folder fails before the slow predictions
         settings |= {"decoding": BeamSearch(beams or 1), "ensemble": ensemble}
         with bars("answers") as progress:
-            table = measure.predict_renamed(model, dataset, about, progress=progress, **settings)
-    return measure.covariance_lines(measure.write_covariance(table, folder), len(table)), folder
+            table = renamed_answers.predict_renamed(
+                model, dataset, about, progress=progress, **settings
+            )
+    return covariance_lines(write_covariance(table, folder), len(table)), folder
 
 
 def write_renamed_prompts(path: Path, data: str | Path, split: str, limit: int) -> str:
@@ -83,7 +85,7 @@ def write_renamed_prompts(path: Path, data: str | Path, split: str, limit: int) 
     """
     from logicgen.data.opening import as_dataset
     from logicgen.data.prompts import write_lines
-    from logicgen.measures.covariance import renamed_prompts
+    from logicgen.measures.renamed_answers import renamed_prompts
 
     if path.is_file():
         raise LogicgenError(

@@ -18,7 +18,7 @@ from logicgen.errors import at
 from logicgen.files import prepare_folder
 from logicgen.measures.comparison import compare, markdown, paired_lines, read_runs
 from logicgen.measures.control_answers import ControlAnswerer
-from logicgen.measures.covariance import predict_renamed, write_covariance
+from logicgen.measures.covariance import write_covariance
 from logicgen.measures.evaluation import PREDICTIONS, write_evaluation_page, write_predictions
 from logicgen.measures.measure import (
     Comparison,
@@ -30,6 +30,7 @@ from logicgen.measures.measure import (
     labels,
 )
 from logicgen.measures.predictions import About, predict_and_verify
+from logicgen.measures.renamed_answers import predict_renamed
 from logicgen.measures.scores import Scores
 from logicgen.measures.statistics import deviation, wilson_interval
 from logicgen.measures.verified import VerifiedSearch

@@ -15,7 +15,7 @@ import pytest
 
 import logicgen
 from logicgen.data.prompts import prompt_rows
-from logicgen.measures.covariance import renamed_prompts
+from logicgen.measures.renamed_answers import renamed_prompts
 from tests.cli.test_commands import run as cli
 
 pytest.importorskip("trl")

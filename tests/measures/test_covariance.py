@@ -12,16 +12,9 @@ from random import Random
 import pytest
 
 from logicgen.errors import LogicgenError
-from logicgen.measures.covariance import (
-    MOST_RENAMINGS,
-    count_inequivalent,
-    covariances,
-    predict_renamed,
-    renamings,
-    undo,
-    write_covariance,
-)
+from logicgen.measures.covariance import count_inequivalent, covariances, write_covariance
 from logicgen.measures.predictions import About
+from logicgen.measures.renamed_answers import MOST_RENAMINGS, predict_renamed, renamings, undo
 from logicgen.nn.canonical import alpha_class
 from logicgen.tasks import load_task
 from logicgen.tasks.task import rename, symbols_of
