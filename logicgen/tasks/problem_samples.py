@@ -23,6 +23,9 @@ from logicgen.tasks.task import Cell, Task, symbols_of
 EFFORT = 1_000_000
 """The number of solver steps after which `ProblemSamples` abandons a problem and draws another."""
 
+RARE = 20
+"""How many times more draws are made for a problem in ranges of difficulty, which are rarer."""
+
 Range = int | tuple[int, int]
 Names = Literal["shuffled", "first-occurrence"]
 
@@ -128,7 +131,8 @@ class ProblemSamples:
         if index < 0:
             raise IndexError(f"sample {index}: samples are numbered from 0, without end")
         wanted = self._status(index)
-        for attempt in range(MOST_ATTEMPTS):
+        most = MOST_ATTEMPTS * (RARE if self._meter.conditions.bands else 1)
+        for attempt in range(most):
             rng = Random(f"{self.seed}/{index}/{attempt}")
             cell = self._drawn_cell(index, rng)
             if cell is None:
@@ -139,8 +143,9 @@ class ProblemSamples:
             text = self.task.encode(draw.problem)
             return self._named(text, rng), Cell(draw.symbols, text.count(" ") + 1)
         kind = {Status.SAT: " with an answer", Status.UNSAT: " without an answer", None: ""}[wanted]
+        kind += " of this difficulty" if self._meter.conditions.bands else ""
         raise LogicgenError(
-            f"{MOST_ATTEMPTS:,} draws found no problem{kind} of {_said(self.symbols)} symbols and"
+            f"{most:,} draws found no problem{kind} of {_said(self.symbols)} symbols and"
             f" {_said(self.length)} tokens: {self._obstacle or 'widen a range'}"
         )
 

@@ -134,6 +134,12 @@ def test_problems_have_the_difficulty_that_is_asked_for(name, column, bounds, sa
     assert [again[index] for index in range(15)] != others
 
 
+def test_more_draws_are_made_for_a_difficulty(monkeypatch):
+    monkeypatch.setattr(problem_samples, "MOST_ATTEMPTS", 10)
+    with pytest.raises(LogicgenError, match=r"200 draws found no problem .* of this difficulty of"):
+        samples("ltl", symbols=1, length=3, difficulty={"positions": [3, 4]})[0]
+
+
 @pytest.mark.parametrize("name", TASKS)
 def test_a_curriculum_begins_with_the_shortest_problems(name):
     drawn = samples(name, curriculum=100)
