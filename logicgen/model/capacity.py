@@ -25,7 +25,8 @@ PIECE_SHARE = 0.25
 # Most tokens of all streams, with padding, that training reads at a time, by device. A GPU computes
 # padding, too, so the pieces of a batch have similar numbers of symbols. A CPU leaves padding out.
 MOST_PADDED: dict[str, int | None] = {"cpu": None, "cuda": 2**18}
-# Most tokens of all streams of a problem of a user. More take minutes.
+# Most tokens of all streams of one problem that `solve --model` accepts. Larger problems would take
+# minutes.
 MOST_STREAMED = 2**15
 # Most unfinished answers that are continued together, by device. Each answer needs memory for its
 # keys and values.

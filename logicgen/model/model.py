@@ -121,9 +121,10 @@ class Answerer(Protocol):
     def trained_on_task(self) -> bool: ...
 
     def check(self, symbols: int, ensemble: int = 1, tokens: int = 0) -> None:
-        """Raise LogicgenError if the model cannot answer problems of these numbers of symbols.
+        """Raise LogicgenError if the model cannot answer a problem of this size.
 
-        tokens: their number of tokens, if it matters how long an answer takes.
+        symbols: the number of symbols of the problem.
+        tokens: the number of its tokens; 0 if its length and the time for an answer do not matter.
         """
 
     def predict(self, request: Request) -> list[list[Answer]]:

@@ -85,7 +85,8 @@ class ProblemSamples:
         self.seed, self.names, self.satisfiable = seed, names, satisfiable
         self.curriculum = curriculum
         self.task, self._settings = task.limited(EFFORT), settings
-        self._difficulty = {**(difficulty or {}), **({BEYOND: beyond} if beyond else {})}
+        self._difficulty = {**(difficulty or {})}
+        self._difficulty[BEYOND] = [*self._difficulty.get(BEYOND, ()), *beyond]
         unsatisfiable = 1 - (1 if satisfiable is None else satisfiable)
         self._meter = Meter(self.task, Conditions.of(task, self._difficulty, unsatisfiable))
         table = validate(task.Settings, settings, f"samples of {task.name}", "settings")

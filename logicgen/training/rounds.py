@@ -35,6 +35,7 @@ from logicgen.nn.linear import float32_products
 from logicgen.nn.samples import Sampling
 from logicgen.processes.pool import MEMORY, Pool
 from logicgen.tasks import load_task
+from logicgen.tasks.conditions import BEYOND
 from logicgen.tasks.judge import Finding, Item, Wants, finding_of, judge
 from logicgen.tasks.problem_samples import EFFORT, ProblemSamples
 from logicgen.tasks.problems import alpha_class_of
@@ -137,6 +138,7 @@ class Rounds:
         if self.frontier is not None:
             most, longest = self.frontier.sizes
         recipe, table = self.recipe, self.table
+        beyond = tuple(dict.fromkeys((*recipe.conditions().beyond, *(table.beyond or ()))))
         with at("[reward]"):
             self.problems = ProblemSamples(
                 self.task,
@@ -145,9 +147,8 @@ class Rounds:
                 self.seed,
                 names="first-occurrence" if recipe.names == "first-occurrence" else "shuffled",
                 # Many problems beyond all controls have no answer.
-                satisfiable=1 - (table.unsatisfiable or 0) if table.beyond else None,
-                beyond=table.beyond or (),
-                difficulty=recipe.difficulty,
+                satisfiable=1 - (table.unsatisfiable or 0) if beyond else None,
+                difficulty={**recipe.difficulty, BEYOND: beyond},
                 **recipe.problem,
             )
         self.longest = ROOM + math.ceil(self.stored * max(1.0, longest / recipe.region.length[1]))

@@ -134,6 +134,12 @@ def test_problems_have_the_difficulty_that_is_asked_for(name, column, bounds, sa
     assert [again[index] for index in range(15)] != others
 
 
+def test_controls_may_be_in_the_difficulty_and_apart():
+    drawn = samples("ltl", difficulty={"beyond": ["vote"]}, beyond=["constant"], length=(8, 14))
+    assert drawn._meter.conditions.beyond == ("vote", "constant")
+    assert drawn[0] is samples("ltl", beyond=["vote", "constant"], length=(8, 14))[0]
+
+
 def test_more_draws_are_made_for_a_difficulty(monkeypatch):
     monkeypatch.setattr(problem_samples, "MOST_ATTEMPTS", 10)
     with pytest.raises(LogicgenError, match=r"200 draws found no problem .* of this difficulty of"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import Future
+from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -29,15 +30,11 @@ from tests.data.data_sets import make
 from tests.training.conftest import TABLES, recipe_with
 
 
-class Hard:
-    """A data set whose recipe asks for few solutions."""
-
-    def __init__(self, data):
-        self.data = data
-        self.recipe = data.recipe.model_copy(update={"difficulty": {"satisfying": [0, 0.2]}})
-
-    def __getattr__(self, name):
-        return getattr(self.data, name)
+def with_difficulty(data, **ranges):
+    """Return a data set whose recipe has a table of difficulty."""
+    other = copy(data)
+    other.recipe = data.recipe.model_copy(update={"difficulty": ranges})
+    return other
 
 
 @pytest.fixture
@@ -144,13 +141,27 @@ def test_problems_beyond_a_control_may_have_no_answer(rounds):
 
 
 def test_problems_are_as_difficult_as_the_recipe_of_the_data_says(rounds, learnt):
-    hard = Hard(learnt.data)
+    hard = with_difficulty(learnt.data, satisfying=[0, 0.2])
     task = load_task("propositional")
     drawn = rounds(data=hard, length=(8, 14)).problems
     for number in range(20):
         assert task.difficulty_of("satisfying", drawn[number], None) <= 0.2
     with pytest.raises(LogicgenError, match=r"^\[reward\]: beyond: 'greed'"):
         rounds(data=hard, beyond=["greed"])
+
+
+def test_the_controls_of_the_recipe_have_to_fail_too(rounds, learnt):
+    task = load_task("propositional")
+    data = with_difficulty(learnt.data, beyond=["greedy"])
+    for more in (None, ["all-true"]):
+        drawn = rounds(data=data, beyond=more, symbols=(1, 4), length=(8, 14)).problems
+        controls = [load_control(task, name) for name in ("greedy", *(more or ()))]
+        for number in range(10):
+            problem = drawn[number]
+            assert task.solve(problem).status == "sat"
+            for control in controls:
+                (answer,) = control.answers(task.encode(problem), 1)
+                assert not task.check(problem, task.decode_answer(answer)).is_right
 
 
 def test_a_control_that_does_not_exist_is_refused(rounds):
