@@ -316,7 +316,7 @@ class Task(ABC):
         return self.answer_language.read(text, "prefix")
 
     def answer_room(self, tokens: int, symbols: int) -> int:
-        """Return the most tokens of an answer for which a model has room.
+        """Return the most tokens that a model may write in an answer to a problem.
 
         tokens, symbols: the numbers of tokens and of distinct symbols in the problem.
         """
