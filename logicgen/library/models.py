@@ -44,7 +44,8 @@ def train(
     recipe: the name of a shipped recipe, or the path of a TOML file.
     data: the folder or URL of a data set or corpus, or several data sets of one task. The model
         learns the training examples of all, except problems that another one holds out. The first
-        data set gives validation examples, and new problems of `learn="accepted"`.
+        data set gives validation examples. New problems of `learn="accepted"` come from each in
+        turn.
     changes: texts `KEY=VALUE` that replace values of the recipe.
     learn: a value that replaces `training.learn` of the recipe.
     held_out: for `learn="accepted"`, data sets whose held-out splits are excluded from training.
@@ -66,8 +67,7 @@ def train(
             "--held-out: only --learn accepted draws problems that may be held out; leave it out"
         )
     settings = {"quiet": True, **settings}
-    held = [*map(load_dataset, held_out), *(opened[1:] if chosen.learns == "accepted" else ())]
-    settings["held_out"] = [as_dataset(each) for each in held]
+    settings["held_out"] = [as_dataset(load_dataset(each)) for each in held_out]
     with extras_named():
         from logicgen.model.checkpoint import RUN
         from logicgen.training.devices import launched

@@ -259,16 +259,18 @@ class RewardTable(Table):
             probability of answers that are better than the mean of their problem, and decreases it
             for worse answers. `right-tokens` imitates every token that can continue to a right
             answer, along each answer up to its first wrong token; for propositional logic and LTL.
-        problems: number of new problems of a round, drawn as the recipe of the data set says.
+        problems: number of new problems of a round, drawn as the recipes of the data sets say.
         draws: number of answers drawn to each problem. They are independent for
             `policy-gradient`, and different for other methods.
         temperature: temperature of the draws.
         steps: number of training steps of a round.
         answers: the accepted answers that `expert-iteration` imitates: the `likeliest` (the
             default) or the `shortest` of each problem, or `all`, of which each step draws one. With
-            `any`, each token that continues any accepted answer is right.
+            `any`, each token that continues any accepted answer is right, and all solved problems
+            have the same weight.
         stored: share of stored examples in each batch.
-        symbols, length: ranges for new problems; the ranges of the training region if not given.
+        symbols, length: ranges for new problems; those of each data set's training region if not
+            given.
         grow: whether new problems are as large as stored problems at first. Their ranges grow to
             `symbols` and `length` while the model solves the largest problems
             (`training/frontier.py`).

@@ -52,7 +52,7 @@ class TrainingData(Generic[Split, Known]):
         vocabulary: the tokens of problems and answers, or of sequences.
         fingerprint: digest of all bytes of the data.
         region: ranges of the problems; None for a corpus.
-        dataset: the (first) data set of problems; None for sequences.
+        datasets: the data sets of problems; none for sequences.
         folders: the folders of the data.
     """
 
@@ -62,7 +62,7 @@ class TrainingData(Generic[Split, Known]):
     task_name: str
     fingerprint: str
     region: TrainingRegion | None = None
-    dataset: Dataset | None = None
+    datasets: tuple[Dataset, ...] = ()
     folders: tuple[Path, ...] = ()
 
 
@@ -94,7 +94,7 @@ def problem_data(dataset: Dataset, *others: Dataset) -> ProblemData:
         task_name=dataset.task.name,
         fingerprint=text_sha256("".join(prints))[:16] if others else dataset.fingerprint,
         region=TrainingRegion(symbols, length, tokens, _positions(dataset, train)),
-        dataset=dataset,
+        datasets=(dataset, *others),
         folders=tuple(each.folder for each in (dataset, *others)),
     )
 

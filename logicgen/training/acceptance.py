@@ -89,13 +89,12 @@ class AcceptanceLearner(ModelLearner):
     ) -> None:
         super().__init__(model, data)
         assert model.recipe.reward is not None
-        assert data.dataset is not None
         self.reward: RewardTable = model.recipe.reward
         self.start = deepcopy(model)  # a copy with the initial weights
         self.rounds = Rounds(
             model,
             self.reward,
-            data.dataset,
+            data.datasets,
             folder,
             seed=self.seed,
             held_out=held_out,
@@ -201,6 +200,8 @@ class AcceptanceLearner(ModelLearner):
                 elif isinstance(right, RightTraces):
                     # With few right answers in its batches, a model forgets what it knows.
                     weight, answers = 1.0, asked.different
+                elif right is not None:
+                    weight = 1.0
                 rows = [Row(problem, encode(answer), right=right) for answer in answers]
             if rows:
                 lessons.append(RewardLesson(rows, weight))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from itertools import count
 
@@ -15,30 +15,37 @@ BLOCK = 64
 """Number of problems that a worker draws at once."""
 
 
-def drawer(samples: ProblemSamples) -> Callable[[int], list[str]]:
+def drawn(samples: Sequence[ProblemSamples], number: int) -> str:
+    """Return a problem in prefix notation. Problems are drawn from each of the samples in turn."""
+    index, place = divmod(number, len(samples))
+    return samples[place].task.encode(samples[place][index])
+
+
+def drawer(*samples: ProblemSamples) -> Callable[[int], list[str]]:
     """Return a function that draws a block of problems, numbered from 0, in prefix notation."""
-    encode = samples.task.encode
 
     def draw(block: int) -> list[str]:
-        return [encode(samples[i]) for i in range(block * BLOCK, (block + 1) * BLOCK)]
+        return [drawn(samples, i) for i in range(block * BLOCK, (block + 1) * BLOCK)]
 
     return draw
 
 
 class FreshProblems:
-    """The problems of a `ProblemSamples` in prefix notation, by number. They are always the same.
+    """Problems of one or several `ProblemSamples` in prefix notation, by number.
+
+    They are always the same.
 
     Args:
-        samples: the problems.
+        samples: the samples, from which problems are drawn in turn.
         ahead: about how many problems are drawn ahead.
         workers: number of processes that draw. With one, this process draws, and nothing ahead.
     """
 
-    def __init__(self, samples: ProblemSamples, ahead: int, workers: int) -> None:
+    def __init__(self, samples: Sequence[ProblemSamples], ahead: int, workers: int) -> None:
         self._samples, self._ahead = samples, -(-ahead // BLOCK)
         self._pool: Pool[int, list[str]] | None = None
         if workers > 1:
-            self._pool = Pool(drawer, (samples,), count=workers, memory=MEMORY)
+            self._pool = Pool(drawer, tuple(samples), count=workers, memory=MEMORY)
         self._blocks: dict[int, Future[list[str] | Failure]] = {}
 
     def close(self) -> None:
@@ -52,7 +59,7 @@ class FreshProblems:
         Raises LogicgenError if a problem cannot be drawn.
         """
         if self._pool is None:
-            yield from (self._samples.task.encode(self._samples[n]) for n in count(first))
+            yield from (drawn(self._samples, number) for number in count(first))
         for block in count(first // BLOCK):
             texts = self._drawn(block)
             yield from texts[max(first - block * BLOCK, 0) :]

@@ -25,6 +25,7 @@ from typing import Any
 import torch
 
 from logicgen.data.dataset import Dataset, Held
+from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError, at
 from logicgen.files import write_text
 from logicgen.model.answer_form import grammar_mask
@@ -79,7 +80,7 @@ class Rounds:
     Args:
         model: the model that answers; its weights change between rounds.
         table: the recipe's `[reward]`.
-        data: a data set; new problems come from its recipe.
+        data: data sets of one task. Each gives as many new problems, as its recipe says.
         folder: the run folder.
         held_out: data sets. The problems of all their splits except `train` are excluded.
         workers: number of processes that judge, and of those that draw problems.
@@ -89,7 +90,7 @@ class Rounds:
         self,
         model: EncoderDecoder,
         table: RewardTable,
-        data: Dataset,
+        data: Sequence[Dataset],
         folder: Path,
         *,
         seed: int = 0,
@@ -97,20 +98,27 @@ class Rounds:
         workers: int = 1,
     ) -> None:
         self.model, self.table, self.folder, self.seed = model, table, folder / FOLDER, seed
-        self.recipe = recipe = data.recipe
-        region = recipe.region
+        self.recipes = [each.recipe for each in data]
+        recipe, regions = self.recipes[0], [each.region for each in self.recipes]
         self.task = load_task(recipe.task)
-        self.symbols, self.length = table.symbols or region.symbols, table.length or region.length
+        self.largest = (
+            table.symbols[1] if table.symbols else max(each.symbols[1] for each in regions),
+            table.length[1] if table.length else max(each.length[1] for each in regions),
+        )
         self.frontier = self._first_frontier() if table.grow else None
         rows = model.embedding.max_symbols
-        if rows is not None and self.symbols[1] > rows:
+        if rows is not None and self.largest[0] > rows:
             raise LogicgenError(
-                f"reward.symbols: problems of up to {self.symbols[1]} symbols, but the"
+                f"reward.symbols: problems of up to {self.largest[0]} symbols, but the"
                 f" model has trained rows for {rows}: lower it, or start from a model whose"
                 " embedding.method takes any number"
             )
-        self.excluded = {key for each in (data, *held_out) for key in self._held_out(each)}
-        self.stored = int(data.encoded("train").answers.lengths.max(initial=0))
+        # Renamings count as the same problem if they do so in any of the data sets.
+        self.alpha = any(each.alpha for each in self.recipes)
+        self.excluded = {key for each in (*data, *held_out) for key in self._held_out(each)}
+        self.stored = max(
+            int(each.encoded("train").answers.lengths.max(initial=0)) for each in data
+        )
         # The verifier's limit is a number of steps, so that a round is the same on every machine.
         wants = Wants(prefix=True, solver=recipe.verifier, effort=EFFORT)
         self.judges: Pool[Item, Finding] = Pool(
@@ -120,40 +128,52 @@ class Rounds:
         self.fresh = self._begin()
 
     def _first_frontier(self) -> Frontier:
-        """Return the frontier of the first round: the ranges of the training region."""
-        region = self.recipe.region
-        ranges = (region.symbols, self.symbols), (region.length, self.length)
-        if all(most <= trained[1] for trained, (_, most) in ranges):
+        """Return the frontier of the first round: the largest sizes of the training regions."""
+        regions, (symbols, tokens) = [each.region for each in self.recipes], self.largest
+        trained = max(each.symbols[1] for each in regions), max(each.length[1] for each in regions)
+        if symbols <= trained[0] and tokens <= trained[1]:
             raise LogicgenError(
-                f"reward.grow: {self.symbols[1]} symbols and {self.length[1]} tokens, the goals,"
+                f"reward.grow: {symbols} symbols and {tokens} tokens, the goals,"
                 " are not beyond the training region: raise reward.symbols or reward.length, or"
                 " leave grow out"
             )
-        first = [min(max(trained[1], low), most) for trained, (low, most) in ranges]
-        return Frontier((first[0], first[1]), (self.symbols[1], self.length[1]))
+        few, short = ((each or (0, 0))[0] for each in (self.table.symbols, self.table.length))
+        first = min(max(trained[0], few), symbols), min(max(trained[1], short), tokens)
+        return Frontier(first, self.largest)
 
     def _begin(self) -> FreshProblems:
         """Return the new problems up to the frontier, and fit the longest answer to them."""
-        (few, most), (short, longest) = self.symbols, self.length
+        self.samples = [
+            self._samples(recipe, self.seed + place) for place, recipe in enumerate(self.recipes)
+        ]
+        longest = max(each.length[1] for each in self.samples)
+        trained = max(each.region.length[1] for each in self.recipes)
+        self.longest = ROOM + math.ceil(self.stored * max(1.0, longest / trained))
+        self.mask = grammar_mask(self.task, self.longest)
+        return FreshProblems(self.samples, AHEAD * self.table.problems, self.workers)
+
+    def _samples(self, recipe: DataRecipe, seed: int) -> ProblemSamples:
+        """Return new problems of a data set, up to the frontier."""
+        table, region = self.table, recipe.region
+        symbols, length = table.symbols or region.symbols, table.length or region.length
         if self.frontier is not None:
-            most, longest = self.frontier.sizes
-        recipe, table = self.recipe, self.table
+            symbols, length = (
+                (min(low, most), most)
+                for (low, _), most in zip((symbols, length), self.frontier.sizes, strict=True)
+            )
         beyond = tuple(dict.fromkeys((*recipe.conditions().beyond, *(table.beyond or ()))))
         with at("[reward]"):
-            self.problems = ProblemSamples(
+            return ProblemSamples(
                 self.task,
-                (few, most),
-                (short, longest),
-                self.seed,
+                symbols,
+                length,
+                seed,
                 names="first-occurrence" if recipe.names == "first-occurrence" else "shuffled",
                 # Many problems beyond all controls have no answer.
                 satisfiable=1 - (table.unsatisfiable or 0) if beyond else None,
                 difficulty={**recipe.difficulty, BEYOND: beyond},
                 **recipe.problem,
             )
-        self.longest = ROOM + math.ceil(self.stored * max(1.0, longest / recipe.region.length[1]))
-        self.mask = grammar_mask(self.task, self.longest)
-        return FreshProblems(self.problems, AHEAD * table.problems, self.workers)
 
     def _grow(self, frontier: Frontier | None) -> None:
         """Draw the next problems up to another frontier."""
@@ -174,7 +194,7 @@ class Rounds:
                 f"--held-out {data.folder}: holds problems of {data.task.name}, and the model"
                 f" is asked problems of {self.task.name}: leave it out"
             )
-        return data.held_out(self.recipe.key)
+        return data.held_out("alpha_class" if self.alpha else "problem")
 
     def round(self, number: int) -> Round:
         """Return a round: read its file, or make the round and write the file.
@@ -193,7 +213,8 @@ class Rounds:
             self._grow(before.frontier and before.frontier.after(before.sizes()))
         found = self._made(number, following, curriculum)
         if number == 0 and not any(each.accepted for each in found.asked):
-            shortest, longest = self.problems.length
+            shortest = min(each.length[0] for each in self.samples)
+            longest = max(each.length[1] for each in self.samples)
             raise LogicgenError(
                 f"none of {sum(len(each.attempts) for each in found.asked):,} answers to"
                 f" {len(found.asked):,} problems was right, so there is nothing to learn from:"
@@ -257,7 +278,7 @@ class Rounds:
             number += 1
             if self.table.curriculum and luck >= curriculum.probability(kind):
                 continue
-            if (alpha_class_of(text) if self.recipe.alpha else text) in self.excluded:
+            if (alpha_class_of(text) if self.alpha else text) in self.excluded:
                 continue
             chosen[text] = None
         return list(chosen), number
@@ -266,7 +287,7 @@ class Rounds:
         """Draw answers to each problem; return their texts and log-probabilities."""
         table, vocabulary = self.table, self.model.vocabulary
         ids = [vocabulary.encode(problem) for problem in problems]
-        symbols = max(self.model.training_symbols, self.symbols[1])
+        symbols = max(self.model.training_symbols, self.largest[0])
         batch = TOGETHER[self.model.device.type]
         asked = Request(ids, symbols, number, self.longest, self.mask, batch_size=batch)
         together = 1 if table.method == "policy-gradient" else table.draws
