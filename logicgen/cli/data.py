@@ -175,6 +175,13 @@ def _convert_notation(task: str, notation: Any, source: str, target: str | None)
     "--description", help="Description of the model; the recipe's description if not given."
 )
 @click.option(
+    "--mean",
+    metavar="RUN=SHARE",
+    multiple=True,
+    help="Write a weighted mean of SOURCE's weights and those of this model. May be repeated;"
+    " SOURCE has the rest.",
+)
+@click.option(
     "--for",
     "kind",
     metavar="FORMAT",
@@ -194,6 +201,7 @@ def export(
     target: Path,
     name: str | None,
     description: str | None,
+    mean: tuple[str, ...],
     kind: str | None,
     examples: int,
     notation: str,
@@ -206,19 +214,30 @@ def export(
 
     \b
     logicgen export runs/ltl-symbol-invariant my-model
+    logicgen export runs/a mean --mean runs/b=0.4 --mean ltl=0.2
     logicgen export data/ltl-35 prompts --for trl
     """
     if kind is None:
         if examples or notation != "infix":
             raise click.UsageError("--examples and --notation go with --for: give --for, too")
-        size = library.export_model(source, target, name, description)
+        shares = [_share(each) for each in mean]
+        size = library.export_model(source, target, name, description, shares)
         say(f"{target}: {size / 2**20:.2f} MiB")
         return
-    for option, given in (("--name", name), ("--description", description)):
-        if given is not None:
+    for option, given in (("--name", name), ("--description", description), ("--mean", mean)):
+        if given:
             raise click.UsageError(f"{option} goes with a model, --for with data: leave one out")
     counts = library.export_prompts(
         source, target, kind, examples=examples, notation=notation, bars=stage_bars
     )
     sizes = ", ".join(f"{split} {count:,}" for split, count in counts.items())
     say(f"{target}: prompts for {kind}: {sizes}")
+
+
+def _share(text: str) -> tuple[str, float]:
+    """Return the run and the share in a text RUN=SHARE."""
+    run, equals, share = text.rpartition("=")
+    try:
+        return run, float(share if equals and run else "")
+    except ValueError:
+        raise click.UsageError(f"--mean {text}: give RUN=SHARE, such as runs/b=0.4") from None

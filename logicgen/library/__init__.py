@@ -59,7 +59,6 @@ from logicgen.library.models import (
     score_answers,
     score_lines,
     study,
-    train,
 )
 from logicgen.library.progress import Bars, Progress, Say, no_bars, silent
 from logicgen.library.suites import (
@@ -70,6 +69,7 @@ from logicgen.library.suites import (
     write_leaderboard,
     write_suite_prompts,
 )
+from logicgen.library.training import train
 
 __all__ = [
     "Bars",

@@ -1,4 +1,4 @@
-"""Train, evaluate, compare and export models, and write reports."""
+"""Evaluate, compare and export models, and write reports."""
 
 from __future__ import annotations
 
@@ -22,79 +22,6 @@ if TYPE_CHECKING:
     from logicgen.data.dataset import Dataset
     from logicgen.measures.predictions import About
     from logicgen.model.model import Answerer, Model
-    from logicgen.model.recipe import ModelRecipe
-
-OWN = ("reward.", "training.right_answers")
-"""Beginnings of the keys that a recipe has only with one value of `training.learn`."""
-
-
-def train(
-    recipe: str | Path,
-    data: str | Path | Sequence[str | Path],
-    run: str | Path,
-    *,
-    changes: Sequence[str] = (),
-    learn: str | None = None,
-    held_out: Sequence[str | Path] = (),
-    say: Say = silent,
-    **settings: Any,
-) -> Path:
-    """Train the model of a recipe on data, write it into the folder `run`, and return `run`.
-
-    recipe: the name of a shipped recipe, or the path of a TOML file.
-    data: the folder or URL of a data set or corpus, or several data sets of one task. The model
-        learns the training examples of all, except problems that another one holds out. The first
-        data set gives validation examples. New problems of `learn="accepted"` come from each in
-        turn.
-    changes: texts `KEY=VALUE` that replace values of the recipe.
-    learn: a value that replaces `training.learn` of the recipe.
-    held_out: for `learn="accepted"`, data sets whose held-out splits are excluded from training.
-    settings: `steps`, `max_minutes`, `device`, `devices`, `resume`, `workers` and `start`, as in
-        `logicgen train` (`start` is its `--from`). With `quiet=False`, show a progress bar.
-
-    Raises LogicgenError if the data do not fit the recipe, or if the folder holds other files.
-    Raises KeyboardInterrupt after Ctrl-C, as soon as a checkpoint is saved.
-    """
-    from logicgen.data.opening import as_dataset
-
-    chosen = _recipe(str(recipe), changes, learn)
-    folders = [data] if isinstance(data, str | Path) else list(data)
-    opened = [load_dataset(each) for each in folders]
-    if not opened:
-        raise LogicgenError("data: no folder, so there is nothing to train on: give at least one")
-    if held_out and chosen.learns != "accepted":
-        raise LogicgenError(
-            "--held-out: only --learn accepted draws problems that may be held out; leave it out"
-        )
-    settings = {"quiet": True, **settings}
-    settings["held_out"] = [as_dataset(load_dataset(each)) for each in held_out]
-    with extras_named():
-        from logicgen.model.checkpoint import RUN
-        from logicgen.training.devices import launched
-        from logicgen.training.fit import fit, training_data
-    if settings.get("resume") and launched().first and not (Path(run) / RUN).is_file():
-        say(f"{run}: no training to resume, so a new one begins")
-    path = fit(chosen, training_data(chosen, *opened), Path(run), **settings)
-    if chosen.reward is not None and chosen.reward.grow:
-        from logicgen.training.attempts import last_round
-
-        last = last_round(path)
-        if last is not None and last.frontier is not None:
-            say(f"{path}: {last.frontier.report(last.sizes())}")
-    if launched().first:
-        say(f"{path}: try logicgen evaluate {path} --data {folders[0]}")
-    return path
-
-
-def _recipe(name: str, changes: Sequence[str], learn: str | None) -> ModelRecipe:
-    """Return a recipe with changed values, and with another `training.learn` if it is given."""
-    from logicgen.model.recipe import read_model_recipe
-    from logicgen.recipes import parse_changes
-
-    values = parse_changes(changes)
-    own = {key: values.pop(key) for key in list(values) if learn and key.startswith(OWN)}
-    chosen = read_model_recipe(name, values)
-    return chosen if learn is None else chosen.learning(learn, own)
 
 
 def load_model(run: str | Path, device: str = "auto") -> Model:
@@ -455,8 +382,19 @@ def study(
     run_study(plan, out or Path("runs") / "studies" / plan.name, workers, device, **shown)
 
 
-def export_model(run: Path, target: Path, name: str | None, description: str | None) -> int:
-    """Write a trained model for publication; return the size of its weights in bytes."""
+def export_model(
+    run: Path,
+    target: Path,
+    name: str | None = None,
+    description: str | None = None,
+    mean: Sequence[tuple[str, float]] = (),
+) -> int:
+    """Write a trained model for publication; return the size of its weights in bytes.
+
+    name: the name in its card; the folder's name if not given.
+    description: a sentence about it; the recipe's if not given.
+    mean: other models with the same network, and their shares in a weighted mean of the weights.
+    """
     with extras_named():
         from logicgen.measures.export import export
-    return export(run, target, name or target.resolve().name, description)
+    return export(run, target, name or target.resolve().name, description, mean)

@@ -1,8 +1,12 @@
-"""Export of a trained model: weights in half precision, `model.json`, and a model card."""
+"""Export of a trained model: weights in half precision, `model.json`, and a model card.
+
+The weights may be a weighted mean of several models (Wortsman et al., "Model soups", ICML 2022).
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +18,7 @@ from logicgen.measures.best_control import control_text
 from logicgen.measures.comparison import COLUMNS
 from logicgen.measures.evaluation import SUMMARY
 from logicgen.model import checkpoint
+from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.recipe import read_model_recipe
 from logicgen.report.tables import percent_interval
 from logicgen.training.run_folder import training_minutes
@@ -21,22 +26,32 @@ from logicgen.training.run_folder import training_minutes
 README = "README.md"
 
 
-def export(run: Path, target: Path, name: str, description: str | None = None) -> int:
+def export(
+    run: Path,
+    target: Path,
+    name: str,
+    description: str | None = None,
+    mean: Sequence[tuple[str, float]] = (),
+) -> int:
     """Write the finished model of the training run `run` into the folder `target`.
 
     description: a sentence about the model; by default the description in its recipe.
+    mean: runs or shipped models with the same network, and their shares in a weighted mean of the
+        weights. `run` has the rest.
 
-    Returns the size of the weights in bytes. Raises LogicgenError if the run has no finished model,
-    or if `target` is not empty.
+    Returns the size of the weights in bytes. Raises LogicgenError if a run has no finished model,
+    if the networks differ, or if `target` is not empty.
     """
     run = checkpoint.find_run(run)
     model = checkpoint.as_encoder_decoder(checkpoint.load_model(run, "cpu"), run)
+    _mix(model, run, mean)
     before = checkpoint.load_json(run / checkpoint.CARD)
     if description is not None:
         model.recipe = model.recipe.model_copy(update={"description": description})
     parameters = sum(weights.numel() for weights in model.parameters())
     about = _about(name, model.recipe.description)
-    card = _card(name, about, before, parameters, training_minutes(run), _scores(run))
+    scores = [] if mean else _scores(run)  # those of the run are not those of the mean
+    card = _card(name, about, before, parameters, training_minutes(run), scores)
     try:
         target.mkdir(parents=True, exist_ok=True)
         if any(target.iterdir()):
@@ -50,6 +65,35 @@ def export(run: Path, target: Path, name: str, description: str | None = None) -
     )
     write_text(target / README, card)
     return (target / checkpoint.WEIGHTS).stat().st_size
+
+
+def _mix(model: EncoderDecoder, run: Path, mean: Sequence[tuple[str, float]]) -> None:
+    """Replace the weights of a model by a weighted mean of its own and those of other models."""
+    if not mean:
+        return
+    shares = [share for _, share in mean]
+    rest = 1 - sum(shares)
+    if not all(0 < share < 1 for share in (*shares, rest)):
+        raise LogicgenError(
+            f"--mean: shares {', '.join(f'{share:g}' for share in shares)}, and {rest:g} for"
+            f" {run}: each has to be above 0 and below 1"
+        )
+    own = model.state_dict()
+    mixed = {key: rest * weights for key, weights in own.items()}
+    for name, share in mean:
+        other = checkpoint.as_encoder_decoder(checkpoint.load_model(name, "cpu"), name)
+        if _kind(other) != _kind(model):
+            raise LogicgenError(
+                f"--mean {name}: its task or its network is not that of {run}: leave it out"
+            )
+        for key, weights in other.state_dict().items():
+            mixed[key] = mixed[key] + share * weights
+    model.load_state_dict(mixed)
+
+
+def _kind(model: EncoderDecoder) -> tuple[Any, ...]:
+    """Return what two models must have in common so that the mean of their weights is a model."""
+    return model.task_name, model.recipe.network, model.recipe.embedding
 
 
 def _scores(run: Path) -> list[dict[str, Any]]:

@@ -61,7 +61,7 @@ def test_a_model_of_several_data_sets_knows_the_ranges_of_all(two):
     assert (found.region.symbols, found.region.length) == ((1, 4), (1, 12))
     assert found.region.tokens == ("!", "&", "^")
     assert found.train.alphabet == 4
-    assert found.dataset is two[0]
+    assert found.datasets == tuple(two)
     assert found.folders == (two[0].folder, two[1].folder)
     assert len(found.validation) == len(first.validation) == 40
     prints = {found.fingerprint, first.fingerprint, problem_data(*reversed(two)).fingerprint}

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 from torch.utils.tensorboard import SummaryWriter
 
 from logicgen import recipes
@@ -34,6 +35,41 @@ def test_weights_take_half_the_bytes_and_answer_alike(run: Path, tmp_path: Path)
         assert one.dtype == other.dtype
         assert (one - other).abs().max() < 2e-3
     assert (after.region, after.alphabet) == (before.region, before.alphabet)
+
+
+def other_weights(folder: Path, seed: int) -> Path:
+    """Save a model with random weights."""
+    folder.mkdir()
+    model, generator = new_model(), torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for weights in model.parameters():
+            weights.normal_(generator=generator)
+    save_model(model, folder, steps=7, fingerprint="some")
+    return folder
+
+
+def test_a_weighted_mean_of_models_is_written(run: Path, tmp_path: Path) -> None:
+    others = [other_weights(tmp_path / str(seed), seed) for seed in (1, 2)]
+    shares = [(str(others[0]), 0.25), (str(others[1]), 0.5)]
+    (run / "grid").mkdir()
+    (run / "grid" / "summary.json").write_text("{}")  # scores of the run, not of the mean
+    export(run, tmp_path / "out", "mine", mean=shares)
+    parts = [load_model(each, "cpu").state_dict() for each in (run, *others)]
+    for key, weights in load_model(tmp_path / "out", "cpu").state_dict().items():
+        wanted = 0.25 * parts[0][key] + 0.25 * parts[1][key] + 0.5 * parts[2][key]
+        assert (weights - wanted).abs().max() < 2e-3
+
+
+def test_means_of_unlike_models_or_of_impossible_shares_are_refused(
+    run: Path, tmp_path: Path
+) -> None:
+    for shares in ([0.5, 0.5], [0.7, 0.4], [0.0], [-0.5], [1.0]):
+        with pytest.raises(LogicgenError, match=r"^--mean: shares .* above 0 and below 1"):
+            export(run, tmp_path / "out", "mine", mean=[(str(run), share) for share in shares])
+    for name in ("copying", "ltl"):
+        with pytest.raises(LogicgenError, match=rf"^--mean {name}: its task or its network"):
+            export(run, tmp_path / "out", "mine", mean=[(name, 0.5)])
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_description_stands_in_the_card_and_in_the_recipe(run: Path, tmp_path: Path) -> None:

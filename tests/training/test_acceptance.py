@@ -10,7 +10,7 @@ import torch
 
 from logicgen.data.opening import load_dataset
 from logicgen.errors import LogicgenError
-from logicgen.library.models import train
+from logicgen.library import train
 from logicgen.model.checkpoint import load_model
 from logicgen.model.kinds import new_model
 from logicgen.nn.linear import bfloat16_products

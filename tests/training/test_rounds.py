@@ -37,12 +37,20 @@ def with_difficulty(data, **ranges):
     return other
 
 
+def with_region(data, **ranges):
+    """Return a data set whose recipe has another training region."""
+    other = copy(data)
+    region = data.recipe.region.model_copy(update=ranges)
+    other.recipe = data.recipe.model_copy(update={"region": region})
+    return other
+
+
 @pytest.fixture
 def rounds(learnt, tmp_path):
     """Return a function that makes rounds of a small trained model."""
     opened = []
 
-    def begin(folder=tmp_path, held_out=(), data=learnt.data, seed=3, workers=1, **keys):
+    def begin(folder=tmp_path, held_out=(), data=(learnt.data,), seed=3, workers=1, **keys):
         table = RewardTable(**{"problems": 40, "draws": 4, **keys})
         model = load_model(learnt.run, "cpu")
         how = {"seed": seed, "held_out": held_out, "workers": workers}
@@ -85,7 +93,7 @@ def test_problems_that_are_drawn_ahead_are_the_same(rounds, tmp_path):
     for number in range(3):
         assert alone.round(number) == together.round(number)
     texts = together.fresh.texts(70)
-    task, samples = alone.task, alone.problems
+    task, samples = alone.task, alone.samples[0]
     assert [next(texts) for _ in range(70)] == [task.encode(samples[n]) for n in range(70, 140)]
 
 
@@ -122,6 +130,31 @@ def test_problems_lie_in_the_ranges_that_are_asked_for(rounds):
         assert 2 <= len({*tokens} & {*"abcdefgh"}) <= 4
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_several_data_sets_give_new_problems_in_turn(rounds, learnt, workers):
+    """Draw problems of two data sets, each in the ranges of its own training region."""
+    longer = with_region(learnt.data, symbols=(4, 5), length=(10, 11))
+    mine = rounds(data=[learnt.data, longer], workers=workers)
+    texts = mine.fresh.texts(70)
+    found = [next(texts).split() for _ in range(80)]
+    most = learnt.data.recipe.region.length[1]
+    assert {len(each) for each in found[::2]} <= {*range(1, most + 1)}
+    assert {len(each) for each in found[1::2]} == {10, 11}
+    assert most < 10
+    draw = mine.task.encode
+    drawn = [draw(mine.samples[n % 2][n // 2]).split() for n in range(70, 150)]
+    assert found == drawn
+    assert {len(each.problem.split()) for each in mine.round(0).asked} > {10, 11}
+
+
+def test_problems_that_any_data_set_holds_out_are_not_drawn(rounds, learnt, tmp_path):
+    make(tmp_path / "other", seed=5)
+    other = load_dataset(tmp_path / "other")
+    keys = {*other.table("test")["alpha_class"].to_pylist()}
+    assert not keys <= rounds().excluded
+    assert keys <= rounds(data=[learnt.data, other]).excluded
+
+
 def test_problems_can_be_beyond_a_control(rounds):
     task = load_task("propositional")
     greedy = load_control(task, "greedy")
@@ -134,7 +167,7 @@ def test_problems_can_be_beyond_a_control(rounds):
 
 def test_problems_beyond_a_control_may_have_no_answer(rounds):
     task = load_task("propositional")
-    drawn = rounds(beyond=["greedy"], unsatisfiable=0.25, length=(8, 14)).problems
+    drawn = rounds(beyond=["greedy"], unsatisfiable=0.25, length=(8, 14)).samples[0]
     found = [task.solve(drawn[number]).status for number in range(40)]
     assert 4 <= found.count("unsat") <= 16  # 10 are expected
     assert found.count("sat") == 40 - found.count("unsat")
@@ -143,18 +176,18 @@ def test_problems_beyond_a_control_may_have_no_answer(rounds):
 def test_problems_are_as_difficult_as_the_recipe_of_the_data_says(rounds, learnt):
     hard = with_difficulty(learnt.data, satisfying=[0, 0.2])
     task = load_task("propositional")
-    drawn = rounds(data=hard, length=(8, 14)).problems
+    drawn = rounds(data=[hard], length=(8, 14)).samples[0]
     for number in range(20):
         assert task.difficulty_of("satisfying", drawn[number], None) <= 0.2
     with pytest.raises(LogicgenError, match=r"^\[reward\]: beyond: 'greed'"):
-        rounds(data=hard, beyond=["greed"])
+        rounds(data=[hard], beyond=["greed"])
 
 
 def test_the_controls_of_the_recipe_have_to_fail_too(rounds, learnt):
     task = load_task("propositional")
     data = with_difficulty(learnt.data, beyond=["greedy"])
     for more in (None, ["all-true"]):
-        drawn = rounds(data=data, beyond=more, symbols=(1, 4), length=(8, 14)).problems
+        drawn = rounds(data=[data], beyond=more, symbols=(1, 4), length=(8, 14)).samples[0]
         controls = [load_control(task, name) for name in ("greedy", *(more or ()))]
         for number in range(10):
             problem = drawn[number]
@@ -183,7 +216,7 @@ def test_more_symbols_than_the_model_has_rows_for_are_refused(learnt, tmp_path):
     recipe = recipe_with(embedding={**dict.fromkeys(TABLES["embedding"]), **rows})
     model = new_model(recipe, training_data(recipe, learnt.data))
     with pytest.raises(LogicgenError, match=r"reward\.symbols: .*up to 9 .*rows for 3: lower it"):
-        Rounds(model, table, learnt.data, tmp_path)
+        Rounds(model, table, [learnt.data], tmp_path)
 
 
 def test_the_first_round_needs_a_right_answer(rounds, monkeypatch):
@@ -284,7 +317,7 @@ def test_a_task_whose_check_needs_no_solver(tmp_path):
     recipe = recipe_with()
     model = new_model(recipe, training_data(recipe, data))
     table = RewardTable(problems=30, symbols=(1, 5), length=(1, 5))
-    mine = Rounds(model, table, data, tmp_path)
+    mine = Rounds(model, table, [data], tmp_path)
     found = mine._made(0, 0, Curriculum())
     mine.close()
     held_out = {*data.table("test")["problem"].to_pylist()}
