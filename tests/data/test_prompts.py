@@ -119,6 +119,10 @@ def test_the_command(data, tmp_path):
     for wrong, said in [
         (["--for", "xml"], "no format is called 'xml'"),
         (["--for", "trl", "--name", "x"], "--name goes with a model"),
+        (["--for", "trl", "--mean", "ltl=0.5"], "--mean goes with a model"),
+        (["--mean", "ltl"], "--mean ltl: give RUN=SHARE"),
+        (["--mean", "=0.5"], "--mean =0.5: give RUN=SHARE"),
+        (["--mean", "ltl=half"], "--mean ltl=half: give RUN=SHARE"),
         (["--examples", 1], "--examples and --notation go with --for"),
     ]:
         done = run("export", data.folder, tmp_path / "other", *wrong)
