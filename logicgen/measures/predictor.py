@@ -37,7 +37,10 @@ class Predictor:
         self.vocabulary = data.vocabulary
         self.ensemble = ensemble
         self.encoded = encode(table, data.vocabulary)
-        self.longest = int(self.encoded.answers.lengths.max(initial=0)) + ROOM
+        stored = int(self.encoded.answers.lengths.max(initial=0)) + ROOM
+        # A stored assignment may name few symbols, and an answer all of them.
+        most = int(self.encoded.symbols.max(initial=0))
+        self.longest = max(stored, data.task.answer_room(0, most))
         self.mask = grammar_mask(data.task, self.longest) if grammar else None
         self.alphabets = alphabets(model, data, self.encoded.symbols)
 

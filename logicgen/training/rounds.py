@@ -148,7 +148,9 @@ class Rounds:
         ]
         longest = max(each.length[1] for each in self.samples)
         trained = max(each.region.length[1] for each in self.recipes)
-        self.longest = ROOM + math.ceil(self.stored * max(1.0, longest / trained))
+        likely = ROOM + math.ceil(self.stored * max(1.0, longest / trained))
+        # A stored assignment may name few symbols, and an answer all of them.
+        self.longest = max(likely, self.task.answer_room(0, self.largest[0]))
         self.mask = grammar_mask(self.task, self.longest)
         return FreshProblems(self.samples, AHEAD * self.table.problems, self.workers)
 
