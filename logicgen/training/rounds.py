@@ -163,7 +163,8 @@ class Rounds:
                 (min(low, most), most)
                 for (low, _), most in zip((symbols, length), self.frontier.sizes, strict=True)
             )
-        beyond = tuple(dict.fromkeys((*recipe.conditions().beyond, *(table.beyond or ()))))
+        conditions = recipe.conditions()
+        beyond = tuple(dict.fromkeys((*conditions.beyond, *(table.beyond or ()))))
         with at("[reward]"):
             return ProblemSamples(
                 self.task,
@@ -171,8 +172,8 @@ class Rounds:
                 length,
                 seed,
                 names="first-occurrence" if recipe.names == "first-occurrence" else "shuffled",
-                # Many problems beyond all controls have no answer.
-                satisfiable=1 - (table.unsatisfiable or 0) if beyond else None,
+                # Many difficult problems have no answer.
+                satisfiable=1 - (table.unsatisfiable or 0) if beyond or conditions.bands else None,
                 difficulty={**recipe.difficulty, BEYOND: beyond},
                 **recipe.problem,
             )
