@@ -48,6 +48,23 @@ def test_a_model_gets_as_many_symbol_rows_as_the_problem_needs(data, about):
     assert sorted(symbols for symbols, *_ in parrot.calls) == [2, 3, 4]
 
 
+def test_an_assignment_may_name_every_symbol(tmp_path):
+    """Stored assignments are short, because one symbol satisfies each formula."""
+    recipe = {
+        "task": "propositional",
+        "problem": {"operators": {"|": 1}, "assignment": "fewest"},
+        "region": {"symbols": [1, 9], "length": [17, 17]},
+        "sizes": {"train": 0, "validation": 0, "test": 20},
+    }
+    data = opened(tmp_path / "data", recipe)
+    parrot = Parrot(data, "test")
+    predict_and_verify(parrot, data, About("propositional", "parrot", "", "test", (1, 9), (1, 17)))
+    examples = data.encoded("test")
+    assert examples.answers.lengths.max() == 2
+    assert {most for _, _, most, _ in parrot.calls} == {2 * examples.symbols.max()}
+    assert examples.symbols.max() >= 6
+
+
 def test_mean_and_deviation_over_seeds(table, about):
     scores = Scores.of(table, about)
     half = scores.select(np.arange(len(scores)) >= 0).score()

@@ -155,6 +155,11 @@ def test_problems_that_any_data_set_holds_out_are_not_drawn(rounds, learnt, tmp_
     assert keys <= rounds(data=[learnt.data, other]).excluded
 
 
+def test_an_assignment_may_name_every_symbol(rounds):
+    """Stored answers have up to 3 symbols; an answer may have 40."""
+    assert rounds(symbols=(1, 40), length=(8, 14)).longest == 80
+
+
 def test_problems_can_be_beyond_a_control(rounds):
     task = load_task("propositional")
     greedy = load_control(task, "greedy")
@@ -179,6 +184,7 @@ def test_problems_are_as_difficult_as_the_recipe_of_the_data_says(rounds, learnt
     drawn = rounds(data=[hard], length=(8, 14)).samples[0]
     for number in range(20):
         assert task.difficulty_of("satisfying", drawn[number], None) <= 0.2
+        assert task.solve(drawn[number]).status == "sat"
     with pytest.raises(LogicgenError, match=r"^\[reward\]: beyond: 'greed'"):
         rounds(data=[hard], beyond=["greed"])
 
