@@ -27,7 +27,8 @@ def grammar_mask(task: Task, longest: int, form: Form | None = None) -> GrammarM
     form: a form that the answers of the task have; plain if not given.
     """
     automaton = task.answer_automaton(longest, form or "prefix")
-    return GrammarMask(torch.from_numpy(automaton.transition), torch.from_numpy(automaton.distance))
+    tables = torch.from_numpy(automaton.transition), torch.from_numpy(automaton.distance)
+    return GrammarMask(*tables, once=task.symbols_once)
 
 
 class AnswerForm:

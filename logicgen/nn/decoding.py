@@ -77,6 +77,9 @@ class GrammarMask:
     # int64 (states,), the least number of further tokens before the answer may end. It is larger
     # than any budget if no answer can be completed from the state
     distance: Tensor
+    # whether each symbol may occur only once; the answer may then end whenever it could go on with
+    # a symbol
+    once: bool = False
 
 
 @dataclass(frozen=True)
@@ -218,6 +221,10 @@ class _BeamPrefixes(Generic[MemoryT]):
         # (problems, hypotheses), the last token of each hypothesis
         self.token = torch.full_like(problems[:, :1], vocabulary.start)
         self.state = torch.zeros_like(self.token)  # (problems, hypotheses)
+        self.once = grammar.once
+        # bool (problems, hypotheses, symbols), the symbols of each hypothesis, if each may occur
+        # only once; None before the first token
+        self.written: Tensor | None = None
 
     def _of(self, logits: Tensor) -> Tensor:
         for token in self.never:
@@ -236,6 +243,10 @@ class _BeamPrefixes(Generic[MemoryT]):
         allowed = (following >= 0) & (self.distance[following.clamp(min=0)] < self.left)
         allowed[..., self.end] = self.distance[self.state] <= 0
         symbols = allowed[..., self.fixed :].expand(-1, -1, mean.shape[-1] - self.fixed)
+        if self.once:
+            if self.written is None:
+                self.written = torch.zeros_like(symbols)
+            symbols = symbols & ~self.written
         # (problems, hypotheses, tokens)
         allowed = torch.cat([allowed[..., : self.fixed], symbols], dim=-1)
         return mean.view_as(allowed).masked_fill(~allowed, -math.inf)
@@ -250,6 +261,9 @@ class _BeamPrefixes(Generic[MemoryT]):
         following = self.transition[self.state, tokens.clamp(max=self.fixed)]
         # An ended answer keeps its state.
         self.state = torch.where(following < 0, self.state, following)
+        if self.written is not None:
+            symbols = torch.arange(self.written.shape[-1], device=tokens.device) + self.fixed
+            self.written = self.written | (tokens[..., None] == symbols)
         self.token = tokens
         self.left -= 1
 
@@ -265,6 +279,8 @@ class _BeamPrefixes(Generic[MemoryT]):
         for _, memory in self.memories:
             memory.select(rows)
         self.state = self.state.flatten()[rows]
+        if self.written is not None:
+            self.written = self.written.flatten(0, 1)[rows]
 
 
 def _anything(vocabulary: Vocabulary, max_length: int) -> GrammarMask:

@@ -73,6 +73,7 @@ class Propositional(FormulaTask):
     Settings: ClassVar = PropositionalSettings
     solver: ClassVar = "pysat"
     candidates: ClassVar = 3
+    symbols_once: ClassVar = True
     hard_operators: ClassVar = ("^", "<->")  # no single operand decides their value
     logic: ClassVar = "propositional"
     other_sources: ClassVar = {"cnf": CNFSource, "rare": RareSource}

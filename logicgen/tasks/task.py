@@ -230,6 +230,7 @@ class Task(ABC):
     # Controls that answer every example, for the column `controls`
     rated: ClassVar[tuple[str, ...]] = ()
     refutation: ClassVar[Any] = None  # the answer to unsatisfiable problems, if the task has them
+    symbols_once: ClassVar[bool] = False  # whether a symbol occurs at most once in an answer
     effort: int | None = None  # the number of steps after which a solver gives up
     seconds: float | None = None  # the number of seconds after which a solver gives up
 

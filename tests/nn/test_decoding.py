@@ -3,7 +3,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -177,6 +177,28 @@ def test_an_answer_is_always_a_word_of_the_grammar(
         assert len(answer) <= budget
         assert accepts(mask, answer), answer
         assert not any(ids[len(answer) + 1 :])  # padding after the end
+
+
+@pytest.mark.parametrize("decoding", EVERY_METHOD)
+def test_symbols_that_may_occur_once_are_not_repeated(decoding: Decoding) -> None:
+    budget, repeated = 2 * SYMBOLS + 1, 0
+    for seed in range(5):
+        rows, problems = random_setting(seed)
+        free, found = (
+            decode(transformer(), [rows], problems, VOCABULARY, budget, mask, decoding)
+            for mask in (PAIRS, replace(PAIRS, once=True))
+        )
+        for ids in found.ids[found.scores > -math.inf].tolist():
+            answer = without_markers(ids)
+            symbols = [token for token in answer if token >= FIXED]
+            assert accepts(PAIRS, answer)
+            assert len({*symbols}) == len(symbols) == len(answer) // 2
+        for before, after in zip(free.ids[:, 0].tolist(), found.ids[:, 0].tolist(), strict=True):
+            symbols = [token for token in without_markers(before) if token >= FIXED]
+            repeated += len({*symbols}) < len(symbols)
+            if decoding == GREEDY and len({*symbols}) == len(symbols):
+                assert before == after
+    assert repeated  # so that the test says something
 
 
 def test_tight_budgets() -> None:
