@@ -50,7 +50,7 @@ def export(
         model.recipe = model.recipe.model_copy(update={"description": description})
     parameters = sum(weights.numel() for weights in model.parameters())
     about = _about(name, model.recipe.description)
-    scores = [] if mean else _scores(run)  # those of the run are not those of the mean
+    scores = [] if mean else _scores(run)  # a mean has not been evaluated
     card = _card(name, about, before, parameters, training_minutes(run), scores)
     try:
         target.mkdir(parents=True, exist_ok=True)

@@ -80,7 +80,8 @@ class Rounds:
     Args:
         model: the model that answers; its weights change between rounds.
         table: the recipe's `[reward]`.
-        data: data sets of one task. Each gives as many new problems, as its recipe says.
+        data: data sets of one task, which take turns. A new problem is drawn as the recipe of its
+            data set says.
         folder: the run folder.
         held_out: data sets. The problems of all their splits except `train` are excluded.
         workers: number of processes that judge, and of those that draw problems.
