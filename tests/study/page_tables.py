@@ -134,9 +134,6 @@ def copying_that_ships() -> str:
     return markdown_table(["copying", "right", "published"], lines)
 
 
-NONE = "not measured"
-
-
 def models_that_ship() -> str:
     """Return the accuracy of the shipped models before and after training on hard problems."""
     kinds = {
@@ -158,9 +155,9 @@ def models_that_ship() -> str:
             if kind in now:
                 cells = []
                 for head in (kind, f"{kind}, verified"):
-                    best = now.get(f"{head}, best control", NONE).replace(":", "")
-                    cells += [before.get(head, NONE), now.get(head, NONE), best]
-                cells.insert(2, now.get(f"{kind}-4-orders", NONE))
+                    best = now[f"{head}, best control"].replace(":", "")
+                    cells += [before[head], now[head], best]
+                cells.insert(2, now.get(f"{kind}-4-orders", "not measured"))
                 lines.append([name.format(task), *map(_bare, cells)])
     answers = ["before", "now", "now, four orders", "best control"]
     verified = ["before", "now", "best control"]
