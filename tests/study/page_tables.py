@@ -145,8 +145,6 @@ def models_that_ship() -> str:
         "rare-grid": "`{}-rare`, grid",
         "hard": "`{}-35-hard`",
         "long": "`{}-100-hard`",
-        "symbols-100": "`{}-100-symbols`, 100 tokens",
-        "symbols-199": "`{}-100-symbols`, 199 tokens",
     }
     lines = []
     for task in ("ltl", "propositional"):
@@ -157,7 +155,7 @@ def models_that_ship() -> str:
                 for head in (kind, f"{kind}, verified"):
                     best = now[f"{head}, best control"].replace(":", "")
                     cells += [before[head], now[head], best]
-                cells.insert(2, now.get(f"{kind}-4-orders", "not measured"))
+                cells.insert(2, now[f"{kind}-4-orders"])
                 lines.append([name.format(task), *map(_bare, cells)])
     answers = ["before", "now", "now, four orders", "best control"]
     verified = ["before", "now", "best control"]
