@@ -97,7 +97,7 @@ SIZES = {
 
 @pytest.fixture(scope="session")
 def learnt(tmp_path_factory: pytest.TempPathFactory) -> Learnt:
-    """Train a small model on formulas of up to three symbols; it is right half of the time."""
+    """Train a small model on formulas of up to three symbols; it is sometimes right."""
     folder = tmp_path_factory.mktemp("learnt")
     make(folder / "data", SIZES)
     data = load_dataset(folder / "data")
