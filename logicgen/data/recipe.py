@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -147,11 +147,6 @@ class DataRecipe(Recipe):
         """Return whether no two problems may be equal up to renaming."""
         return (self.distinct or self.load_task().distinct) == "alpha"
 
-    @property
-    def key(self) -> str:
-        """Return the column in which two problems are equal if they count as the same."""
-        return "alpha_class" if self.alpha else "problem"
-
     def rules(self) -> Rules:
         """Return the rules by which a `Drawer` draws problems."""
         # Without limits, one hard problem could keep a data set from being finished.
@@ -288,3 +283,11 @@ class CorpusRecipe(Recipe):
         raise LogicgenError(
             f"{where}: size is not for corpora: change the recipe instead (in a study by data_set)"
         )
+
+
+def common_key(recipes: Iterable[DataRecipe]) -> str:
+    """Return the column in which two problems are equal if they count as the same.
+
+    Renamings count as the same problem if they do so in any of the recipes.
+    """
+    return "alpha_class" if any(each.alpha for each in recipes) else "problem"

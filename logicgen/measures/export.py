@@ -68,7 +68,7 @@ def export(
 
 
 def _mix(model: EncoderDecoder, run: Path, mean: Sequence[tuple[str, float]]) -> None:
-    """Replace the weights of a model by a weighted mean of its own and those of other models."""
+    """Replace the weights of a model by a weighted mean of several models' weights."""
     if not mean:
         return
     shares = [share for _, share in mean]
@@ -92,7 +92,7 @@ def _mix(model: EncoderDecoder, run: Path, mean: Sequence[tuple[str, float]]) ->
 
 
 def _kind(model: EncoderDecoder) -> tuple[Any, ...]:
-    """Return what two models must have in common so that the mean of their weights is a model."""
+    """Return the task, network and embedding, which are equal in all models of a mean."""
     return model.task_name, model.recipe.network, model.recipe.embedding
 
 

@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from logicgen.model.model import Answer, Answerer
     from logicgen.nn.decoding import Decoding
 
-# An answer may have this number of tokens more than the longest stored answer.
-ROOM = 8
-
 
 class Predictor:
     """A model that answers the rows of a table, under any embedding seed.
@@ -37,10 +34,8 @@ class Predictor:
         self.vocabulary = data.vocabulary
         self.ensemble = ensemble
         self.encoded = encode(table, data.vocabulary)
-        stored = int(self.encoded.answers.lengths.max(initial=0)) + ROOM
-        # A stored assignment may name few symbols, and an answer all of them.
-        most = int(self.encoded.symbols.max(initial=0))
-        self.longest = max(stored, data.task.answer_room(0, most))
+        stored = int(self.encoded.answers.lengths.max(initial=0))
+        self.longest = data.task.answer_limit(stored, int(self.encoded.symbols.max(initial=0)))
         self.mask = grammar_mask(data.task, self.longest) if grammar else None
         self.alphabets = alphabets(model, data, self.encoded.symbols)
 

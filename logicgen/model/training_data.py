@@ -11,6 +11,7 @@ import numpy as np
 
 from logicgen.data.corpus import Corpus
 from logicgen.data.dataset import Dataset, EncodedSplit
+from logicgen.data.recipe import common_key
 from logicgen.errors import LogicgenError
 from logicgen.files import text_sha256
 from logicgen.model.sequences import Sequences, sequences_of, tokens_of
@@ -102,8 +103,7 @@ def problem_data(dataset: Dataset, *others: Dataset) -> ProblemData:
 def joined_training(datasets: Sequence[Dataset]) -> EncodedSplit:
     """Return the training examples of data sets, without problems that another one holds out."""
     first = datasets[0]
-    # Renamings count as the same problem if they do so in any of the data sets.
-    key = "alpha_class" if any(each.recipe.alpha for each in datasets) else "problem"
+    key = common_key(each.recipe for each in datasets)
     for dataset in datasets:
         if not dataset.splits.get("train"):
             raise LogicgenError(f"{dataset.folder}: has no training examples: nothing to train on")

@@ -77,8 +77,8 @@ class GrammarMask:
     # int64 (states,), the least number of further tokens before the answer may end. It is larger
     # than any budget if no answer can be completed from the state
     distance: Tensor
-    # whether each symbol may occur only once; the answer may then end whenever it could go on with
-    # a symbol
+    # whether each symbol may occur only once. Then an answer has to be complete wherever the
+    # automaton allows a symbol, because no other symbol may be left
     once: bool = False
 
 

@@ -188,6 +188,10 @@ class Propositional(FormulaTask):
     def answer_room(self, tokens: int, symbols: int) -> int:
         return 2 * symbols  # a longer answer repeats a symbol
 
+    def answer_limit(self, stored: int, symbols: int) -> int:
+        # A stored assignment may name few symbols, and an answer all of them.
+        return max(super().answer_limit(stored, symbols), 2 * symbols)
+
     def show(self, answer: Assignment | NoAnswer) -> str:
         """Return a text such as `a=1, b=0`. If a model repeats a literal, it is written once."""
         if isinstance(answer, NoAnswer):

@@ -27,6 +27,9 @@ from logicgen.tokens import Vocabulary, symbol_index
 if TYPE_CHECKING:
     from logicgen.tasks.right_tokens import NextTokens
 
+ROOM = 8
+"""Number of tokens by which an answer may exceed the longest stored answer."""
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -322,6 +325,13 @@ class Task(ABC):
         tokens, symbols: the numbers of tokens and of distinct symbols in the problem.
         """
         return 2 * tokens
+
+    def answer_limit(self, stored: int, symbols: int) -> int:
+        """Return the most tokens of an answer to problems with stored answers.
+
+        stored: the most tokens of a stored answer. symbols: the most symbols of a problem.
+        """
+        return stored + ROOM
 
     def meaning(self, answer: str) -> Hashable:
         """Return a key: answers with equal keys are right for the same problems.

@@ -33,7 +33,7 @@ def drawer(*samples: ProblemSamples) -> Callable[[int], list[str]]:
 class FreshProblems:
     """Problems of one or several `ProblemSamples` in prefix notation, by number.
 
-    They are always the same.
+    The same number always gives the same problem.
 
     Args:
         samples: the samples, from which problems are drawn in turn.

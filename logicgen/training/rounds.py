@@ -25,7 +25,7 @@ from typing import Any
 import torch
 
 from logicgen.data.dataset import Dataset, Held
-from logicgen.data.recipe import DataRecipe
+from logicgen.data.recipe import DataRecipe, common_key
 from logicgen.errors import LogicgenError, at
 from logicgen.files import write_text
 from logicgen.model.answer_form import grammar_mask
@@ -56,13 +56,6 @@ Meanwhile, worker processes judge the answers of earlier calls.
 
 TOGETHER = {"cpu": 64, "cuda": 1024}
 """Batch size of answering, by device. Problems are sorted by length; a small batch pads less."""
-
-ROOM = 8
-"""Number of tokens by which an answer may exceed the longest stored answer.
-
-If new problems may be longer than stored problems, the longest answer is assumed to be longer by
-the same factor.
-"""
 
 AHEAD = 4
 """Number of problems that are drawn ahead for each problem of a round.
@@ -102,9 +95,13 @@ class Rounds:
         self.recipes = [each.recipe for each in data]
         recipe, regions = self.recipes[0], [each.region for each in self.recipes]
         self.task = load_task(recipe.task)
+        self.trained = (
+            max(each.symbols[1] for each in regions),
+            max(each.length[1] for each in regions),
+        )
         self.largest = (
-            table.symbols[1] if table.symbols else max(each.symbols[1] for each in regions),
-            table.length[1] if table.length else max(each.length[1] for each in regions),
+            table.symbols[1] if table.symbols else self.trained[0],
+            table.length[1] if table.length else self.trained[1],
         )
         self.frontier = self._first_frontier() if table.grow else None
         rows = model.embedding.max_symbols
@@ -114,8 +111,7 @@ class Rounds:
                 f" model has trained rows for {rows}: lower it, or start from a model whose"
                 " embedding.method takes any number"
             )
-        # Renamings count as the same problem if they do so in any of the data sets.
-        self.alpha = any(each.alpha for each in self.recipes)
+        self.key = common_key(self.recipes)
         self.excluded = {key for each in (*data, *held_out) for key in self._held_out(each)}
         self.stored = max(
             int(each.encoded("train").answers.lengths.max(initial=0)) for each in data
@@ -130,8 +126,7 @@ class Rounds:
 
     def _first_frontier(self) -> Frontier:
         """Return the frontier of the first round: the largest sizes of the training regions."""
-        regions, (symbols, tokens) = [each.region for each in self.recipes], self.largest
-        trained = max(each.symbols[1] for each in regions), max(each.length[1] for each in regions)
+        trained, (symbols, tokens) = self.trained, self.largest
         if symbols <= trained[0] and tokens <= trained[1]:
             raise LogicgenError(
                 f"reward.grow: {symbols} symbols and {tokens} tokens, the goals,"
@@ -143,15 +138,17 @@ class Rounds:
         return Frontier(first, self.largest)
 
     def _begin(self) -> FreshProblems:
-        """Return the new problems up to the frontier, and fit the longest answer to them."""
+        """Return the new problems up to the frontier, and fit the longest answer to them.
+
+        If new problems may be longer than stored problems, the longest answer is assumed to be
+        longer by the same factor.
+        """
         self.samples = [
             self._samples(recipe, self.seed + place) for place, recipe in enumerate(self.recipes)
         ]
         longest = max(each.length[1] for each in self.samples)
-        trained = max(each.region.length[1] for each in self.recipes)
-        likely = ROOM + math.ceil(self.stored * max(1.0, longest / trained))
-        # A stored assignment may name few symbols, and an answer all of them.
-        self.longest = max(likely, self.task.answer_room(0, self.largest[0]))
+        stored = math.ceil(self.stored * max(1.0, longest / self.trained[1]))
+        self.longest = self.task.answer_limit(stored, self.largest[0])
         self.mask = grammar_mask(self.task, self.longest)
         return FreshProblems(self.samples, AHEAD * self.table.problems, self.workers)
 
@@ -161,8 +158,8 @@ class Rounds:
         symbols, length = table.symbols or region.symbols, table.length or region.length
         if self.frontier is not None:
             symbols, length = (
-                (min(low, most), most)
-                for (low, _), most in zip((symbols, length), self.frontier.sizes, strict=True)
+                (min(low, most), min(high, most))
+                for (low, high), most in zip((symbols, length), self.frontier.sizes, strict=True)
             )
         conditions = recipe.conditions()
         beyond = tuple(dict.fromkeys((*conditions.beyond, *(table.beyond or ()))))
@@ -198,7 +195,7 @@ class Rounds:
                 f"--held-out {data.folder}: holds problems of {data.task.name}, and the model"
                 f" is asked problems of {self.task.name}: leave it out"
             )
-        return data.held_out("alpha_class" if self.alpha else "problem")
+        return data.held_out(self.key)
 
     def round(self, number: int) -> Round:
         """Return a round: read its file, or make the round and write the file.
@@ -282,7 +279,7 @@ class Rounds:
             number += 1
             if self.table.curriculum and luck >= curriculum.probability(kind):
                 continue
-            if (alpha_class_of(text) if self.alpha else text) in self.excluded:
+            if (alpha_class_of(text) if self.key == "alpha_class" else text) in self.excluded:
                 continue
             chosen[text] = None
         return list(chosen), number

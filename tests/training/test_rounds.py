@@ -147,6 +147,14 @@ def test_several_data_sets_give_new_problems_in_turn(rounds, learnt, workers):
     assert {len(each.problem.split()) for each in mine.round(0).asked} > {10, 11}
 
 
+def test_growing_problems_stay_in_the_ranges_of_their_own_data_set(rounds, learnt):
+    """Let only lengths grow: each data set keeps its own numbers of symbols."""
+    more = with_region(learnt.data, symbols=(4, 5))
+    mine = rounds(data=[learnt.data, more], length=(1, 30), grow=True)
+    assert [each.symbols for each in mine.samples] == [learnt.data.recipe.region.symbols, (4, 5)]
+    assert {each.length[1] for each in mine.samples} == {learnt.data.recipe.region.length[1]}
+
+
 def test_problems_that_any_data_set_holds_out_are_not_drawn(rounds, learnt, tmp_path):
     make(tmp_path / "other", seed=5)
     other = load_dataset(tmp_path / "other")
