@@ -146,9 +146,10 @@ class Rounds:
         self.samples = [
             self._samples(recipe, self.seed + place) for place, recipe in enumerate(self.recipes)
         ]
+        most = max(each.symbols[1] for each in self.samples)
         longest = max(each.length[1] for each in self.samples)
         stored = math.ceil(self.stored * max(1.0, longest / self.trained[1]))
-        self.longest = self.task.answer_limit(stored, self.largest[0])
+        self.longest = self.task.answer_limit(stored, most)
         self.mask = grammar_mask(self.task, self.longest)
         return FreshProblems(self.samples, AHEAD * self.table.problems, self.workers)
 
