@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from random import Random
-from typing import Protocol
+from typing import Any, Protocol
 
-from logicgen.solvers.truth_table import table_columns, truth_table
+from logicgen.solvers.pysat import tseitin_encoding
+from logicgen.solvers.sat_engine import SatEngine
+from logicgen.solvers.truth_table import SMALL_TABLE, table_columns, truth_table
 from logicgen.syntax.formula import Formula
 from logicgen.tokens import END
 
@@ -55,11 +57,72 @@ class KnownAnswers(NextTokens):
         return found
 
 
-class RightTokens(NextTokens):
-    """Computes the right next tokens of assignments to one formula of at most 20 symbols.
+class Completions(Protocol):
+    """The protocol of objects that know whether an assignment makes one formula true or false.
 
-    An assignment is a list of tokens: a symbol, its value (`1` or `0`), a symbol, and so on. Raises
-    LogicgenError for more than 20 symbols.
+    An assignment is represented by a value of a type of their own.
+    """
+
+    empty: Any
+
+    def extended(self, assignment: Any, symbol: str, value: str) -> Any:
+        """Return an assignment with one more literal. value: `1` or `0`."""
+
+    def possible(self, assignment: Any, truth: bool) -> bool:
+        """Return whether the formula has this truth value for some values of the other symbols."""
+
+
+class TableCompletions(Completions):
+    """Answers by a truth table. Assignments are the rows that agree with them, as one integer."""
+
+    def __init__(self, problem: Formula) -> None:
+        columns, self.empty = table_columns(len(problem.symbols))
+        self._column = dict(zip(problem.symbols, columns, strict=True))
+        self._table = truth_table(problem, self._column, self.empty)
+
+    def extended(self, assignment: int, symbol: str, value: str) -> int:
+        column = self._column[symbol]
+        return assignment & (column if value == "1" else self.empty ^ column)
+
+    def possible(self, assignment: int, truth: bool) -> bool:
+        return bool(assignment & (self._table if truth else ~self._table))
+
+
+class SearchedCompletions(Completions):
+    """Answers by a SAT solver. Assignments are sets of literals, as numbers."""
+
+    empty: frozenset[int] = frozenset()
+
+    def __init__(self, problem: Formula) -> None:
+        symbols, self._root, clauses = tseitin_encoding(problem)
+        self._variable = {name: i for i, name in enumerate(symbols, start=1)}
+        self._engine = SatEngine(clauses)
+        self._known: dict[tuple[frozenset[int], bool], bool] = {}
+        self._model: dict[bool, frozenset[int]] = {}  # the last one found with each truth value
+
+    def extended(self, assignment: frozenset[int], symbol: str, value: str) -> frozenset[int]:
+        variable = self._variable[symbol]
+        return assignment | {variable if value == "1" else -variable}
+
+    def possible(self, assignment: frozenset[int], truth: bool) -> bool:
+        if (assignment, truth) not in self._known:
+            self._known[assignment, truth] = self._search(assignment, truth)
+        return self._known[assignment, truth]
+
+    def _search(self, assignment: frozenset[int], truth: bool) -> bool:
+        if truth in self._model and assignment <= self._model[truth]:
+            return True
+        found = self._engine.solve([self._root if truth else -self._root, *sorted(assignment)])
+        if found:
+            self._model[truth] = assignment.union(self._engine.get_model())
+        return found
+
+
+class RightTokens(NextTokens):
+    """Computes the right next tokens of assignments to one formula.
+
+    An assignment is a list of tokens: a symbol, its value (`1` or `0`), a symbol, and so on. Up to
+    16 symbols it asks a truth table, and a SAT solver for more.
 
     in_order: whether symbols must have the order in which they first occur in the formula. Then
         only values have alternatives, and the end of an assignment that is already right.
@@ -67,28 +130,23 @@ class RightTokens(NextTokens):
 
     def __init__(self, problem: Formula, in_order: bool = False) -> None:
         self.in_order = in_order
-        columns, self._full = table_columns(len(problem.symbols))
-        self._column = dict(zip(problem.symbols, columns, strict=True))
-        self._table = truth_table(problem, self._column, self._full)
+        self._symbols = problem.symbols
+        small = len(problem.symbols) <= SMALL_TABLE
+        self._completions = (TableCompletions if small else SearchedCompletions)(problem)
 
     @property
     def satisfiable(self) -> bool:
         """Return whether a right assignment exists."""
-        return self._table != 0
+        return self._completions.possible(self._completions.empty, True)
 
     def along(self, answer: Sequence[str]) -> list[list[str]]:
-        cover, pending, left = self._full, "", dict.fromkeys(self._column)
-        found = [self._next(cover, pending, left)]
+        beginning = Beginning(self._completions, self._symbols, self.in_order)
+        found = [beginning.next()]
         for token in answer:
             if token not in found[-1]:
                 break
-            if pending:
-                cover &= self._rows(pending, token)
-                pending = ""
-            else:
-                pending = token
-                left.pop(token)
-            found.append(self._next(cover, pending, left))
+            beginning.add(token)
+            found.append(beginning.next())
         return found
 
     def random(self, rng: Random, beginning: Sequence[str] = ()) -> list[str]:
@@ -100,24 +158,40 @@ class RightTokens(NextTokens):
         """
         if not self.satisfiable:
             raise ValueError("an unsatisfiable formula has no right assignment")
-        answer = list(beginning)
-        while True:
-            along = self.along(answer)
-            answer = answer[: len(along) - 1]
-            token = rng.choice(along[-1])
-            if token == END:
-                return answer
+        answer = list(beginning[: len(self.along(beginning)) - 1])
+        written = Beginning(self._completions, self._symbols, self.in_order)
+        for token in answer:
+            written.add(token)
+        while (token := rng.choice(written.next())) != END:
+            written.add(token)
             answer.append(token)
+        return answer
 
-    def _next(self, cover: int, pending: str, left: dict[str, None]) -> list[str]:
-        if pending:
-            return [value for value in "10" if self._rows(pending, value) & cover & self._table]
-        if not cover & self._table:
+
+class Beginning:
+    """The beginning of an assignment, to which tokens are added."""
+
+    def __init__(self, completions: Completions, symbols: Sequence[str], in_order: bool) -> None:
+        self._completions, self._in_order = completions, in_order
+        self._assignment, self._pending = completions.empty, ""
+        self._left = dict.fromkeys(symbols)
+
+    def add(self, token: str) -> None:
+        """Add a symbol, or the value of the last symbol."""
+        if self._pending:
+            self._assignment = self._completions.extended(self._assignment, self._pending, token)
+            self._pending = ""
+        else:
+            self._pending = token
+            self._left.pop(token)
+
+    def next(self) -> list[str]:
+        """Return the right next tokens."""
+        possible, extended = self._completions.possible, self._completions.extended
+        if self._pending:
+            values = {value: extended(self._assignment, self._pending, value) for value in "10"}
+            return [value for value, longer in values.items() if possible(longer, True)]
+        if not possible(self._assignment, True):
             return []
-        end = [] if cover & ~self._table else [END]
-        return [*(list(left)[:1] if self.in_order else left), *end]
-
-    def _rows(self, symbol: str, value: str) -> int:
-        """Return the rows in which a symbol has a value."""
-        column = self._column[symbol]
-        return column if value == "1" else self._full ^ column
+        end = [] if possible(self._assignment, False) else [END]
+        return [*(list(self._left)[:1] if self._in_order else self._left), *end]

@@ -14,7 +14,12 @@ from logicgen.solvers import Verdict
 from logicgen.solvers.pysat import PySATSolver
 from logicgen.syntax.answers import Assignment
 from logicgen.tasks import load_task
-from logicgen.tasks.right_tokens import KnownAnswers, RightTokens
+from logicgen.tasks.right_tokens import (
+    KnownAnswers,
+    RightTokens,
+    SearchedCompletions,
+    TableCompletions,
+)
 from tests.syntax.test_formula import formulas
 
 TASK = load_task("propositional")
@@ -115,10 +120,32 @@ def test_a_tautology_may_end_at_once_and_go_on():
     assert RightTokens(TASK.decode_problem("1")).along([]) == [["<end>"]]
 
 
-def test_too_many_symbols_are_refused_in_a_line():
-    text = " ".join(["&"] * 20 + [f"p{n}" for n in range(21)])
-    with pytest.raises(LogicgenError, match="21 symbols are too many"):
-        RightTokens(TASK.decode_problem(text))
+@given(formulas("abcd", 12), st.permutations("abcd"), st.text("01", min_size=4, max_size=4))
+def test_a_table_and_a_search_agree_on_every_beginning(problem, order, values):
+    table, search = TableCompletions(problem), SearchedCompletions(problem)
+    rows, literals = table.empty, search.empty
+    for symbol, value in [("", ""), *zip(order, values, strict=True)]:
+        if symbol in problem.symbols:
+            rows, literals = (
+                each.extended(assignment, symbol, value)
+                for each, assignment in ((table, rows), (search, literals))
+            )
+        for truth in (True, False):
+            assert table.possible(rows, truth) == search.possible(literals, truth)
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+def test_random_answers_to_formulas_of_many_symbols_are_right(in_order):
+    symbols = [f"p{n}" for n in range(60)]
+    clauses = [f"| {a} | ! {b} ^ {a} {c}" for a, b, c in zip(*[iter(symbols)] * 3, strict=True)]
+    problem = TASK.decode_problem(" ".join(["&"] * (len(clauses) - 1) + clauses))
+    right, solver = RightTokens(problem, in_order), PySATSolver()
+    found = {tuple(right.random(Random(seed))) for seed in range(20)}
+    assert len(found) == 20
+    for answer in found:
+        assignment = Assignment(tuple((a, v == "1") for a, v in zip(*[iter(answer)] * 2)))
+        assert solver.check(problem, assignment) is Verdict.CORRECT
+        assert right.along(answer)[-1][-1] == "<end>"
 
 
 def test_other_tasks_say_that_they_cannot_tell():
