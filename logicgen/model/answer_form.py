@@ -1,4 +1,6 @@
-"""The order in which a model writes a trace: as stored, last position first, or after a plan.
+"""The form in which a model writes an answer.
+
+A trace may be written as stored, last position first, or after a plan:
 
     plain      a ; & b c ; { ! a }
     backward   { ! a } ; & b c ; a            the last position of stem and period first
@@ -6,6 +8,10 @@
 
 A model writes from left to right, and an early position may depend on a later one. Data sets,
 verifiers and measures know plain answers only: the model translates what it reads and writes.
+
+An assignment may be `complete`: it has a value for every symbol of the problem. A right assignment
+stays right if it gets more symbols, so this form only avoids answers that end too early. It matters
+only when a model decodes in the grammar.
 """
 
 from __future__ import annotations
@@ -29,6 +35,15 @@ def grammar_mask(task: Task, longest: int, form: Form | None = None) -> GrammarM
     automaton = task.answer_automaton(longest, form or "prefix")
     tables = torch.from_numpy(automaton.transition), torch.from_numpy(automaton.distance)
     return GrammarMask(*tables, once=task.symbols_once)
+
+
+def check_complete(task: Task) -> None:
+    """Raise LogicgenError if answers of a task are not assignments."""
+    if not task.symbols_once:
+        raise LogicgenError(
+            f"answer_form: 'complete' is for assignments, not for answers of {task.name}: leave it"
+            " out"
+        )
 
 
 class AnswerForm:

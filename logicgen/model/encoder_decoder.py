@@ -20,7 +20,7 @@ from logicgen.data.dataset import Dataset
 from logicgen.data.opening import as_dataset
 from logicgen.errors import LogicgenError
 from logicgen.model import capacity
-from logicgen.model.answer_form import AnswerForm, grammar_mask
+from logicgen.model.answer_form import AnswerForm, check_complete, grammar_mask
 from logicgen.model.batches import Batch, BatchStream, Rank, make_batch, padded_problems
 from logicgen.model.canonical_answers import canonical_answers
 from logicgen.model.construction import arities_of, new_embedding
@@ -82,7 +82,10 @@ class EncoderDecoder(Model):
         # The most symbols and tokens of new problems, if their ranges have grown (`reward.grow`).
         self.grown: tuple[int, int] | None = None
         self.form: AnswerForm | None = None
-        if recipe.answer_form is not None:
+        self.complete = recipe.answer_form == "complete"
+        if self.complete:
+            check_complete(load_task(task_name))
+        elif recipe.answer_form is not None:
             self.form = AnswerForm(recipe.answer_form, load_task(task_name))
         self.embedding = new_embedding(self.rows, len(vocabulary), self.network.width, alphabet)
         if self.embedding.max_symbols is not None and self.embedding.max_symbols < alphabet:
@@ -378,6 +381,8 @@ class EncoderDecoder(Model):
             most = form.most(most)
             if grammar is not None:
                 grammar = grammar_mask(load_task(self.task_name), most, form.form)
+        if self.complete and grammar is not None:
+            grammar = replace(grammar, complete=True)
         several: list[list[Answer]] = [[] for _ in problems]
         sizes = [self.size(problem) for problem in problems]
         prefixes = decoding.beams if isinstance(decoding, BeamSearch) else decoding.answers

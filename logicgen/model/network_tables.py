@@ -128,7 +128,8 @@ class NetworkTable(Table):
             raise ValueError(
                 f"canonical: for models that answer problems, not network.kind {self.kind!r}"
             )
-        if recipe.answer_form and (self.reads_sequences or recipe.learns != "answers"):
+        form = recipe.answer_form
+        if form and (self.reads_sequences or (form != "complete" and recipe.learns != "answers")):
             raise ValueError(
                 "answer_form: for encoder-decoders with training.learn = 'answers': leave it out"
             )

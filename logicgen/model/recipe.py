@@ -58,7 +58,7 @@ class ModelRecipe(Table):
     Attributes:
         canonical: whether symbols are renamed in order of first occurrence before the network reads
             a problem, and renamed back in its answer.
-        answer_form: the order in which a model writes a trace (`answer_form.py`); as stored if not
+        answer_form: the form in which a model writes an answer (`answer_form.py`); as stored if not
             given.
     """
 

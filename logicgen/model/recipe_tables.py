@@ -35,8 +35,8 @@ def _shipped_or_plugin(value: Any, check: Callable[[Any], Any]) -> Any:
 
 
 Plugin = WrapValidator(_shipped_or_plugin)
-Form = Literal["backward", "planned"]
-"""The form in which a model writes a trace (`answer_form.py`)."""
+Form = Literal["backward", "planned", "complete"]
+"""The form in which a model writes an answer (`answer_form.py`)."""
 
 Positions = Literal["sinusoidal", "randomized", "rotary", "relative", "alibi", "fire", "none"]
 TreePositions = Literal["tree", "tree-relative", "tree-symbols", "tree-messages"]

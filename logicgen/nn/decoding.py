@@ -80,6 +80,9 @@ class GrammarMask:
     # whether each symbol may occur only once. Then an answer has to be complete wherever the
     # automaton allows a symbol, because no other symbol may be left
     once: bool = False
+    # whether an answer may end only after every symbol of the problem, wherever the automaton
+    # allows a symbol. Needs `once`
+    complete: bool = False
 
 
 @dataclass(frozen=True)
@@ -225,6 +228,8 @@ class _BeamPrefixes(Generic[MemoryT]):
         # bool (problems, hypotheses, symbols), the symbols of each hypothesis, if each may occur
         # only once; None before the first token
         self.written: Tensor | None = None
+        self.complete = grammar.complete
+        self.problems = problems
 
     def _of(self, logits: Tensor) -> Tensor:
         for token in self.never:
@@ -247,6 +252,9 @@ class _BeamPrefixes(Generic[MemoryT]):
             if self.written is None:
                 self.written = torch.zeros_like(symbols)
             symbols = symbols & ~self.written
+        if self.complete:
+            missing = (symbols & self._asked(symbols.shape[-1])).any(-1)
+            allowed[..., self.end] &= ~missing
         # (problems, hypotheses, tokens)
         allowed = torch.cat([allowed[..., : self.fixed], symbols], dim=-1)
         return mean.view_as(allowed).masked_fill(~allowed, -math.inf)
@@ -267,8 +275,14 @@ class _BeamPrefixes(Generic[MemoryT]):
         self.token = tokens
         self.left -= 1
 
+    def _asked(self, symbols: int) -> Tensor:
+        """Return whether each of `symbols` symbols occurs in each problem, bool (B, 1, symbols)."""
+        asked = self.problems.new_zeros(len(self.problems), self.fixed + symbols)
+        return asked.scatter(1, self.problems, 1)[:, None, self.fixed :].bool()
+
     def keep(self, problems: Tensor) -> None:
         width = self.state.shape[1]
+        self.problems = self.problems[problems]
         self._select(self._first()[problems] + torch.arange(width, device=problems.device))
 
     def _first(self) -> Tensor:

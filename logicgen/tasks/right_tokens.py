@@ -131,8 +131,8 @@ class RightTokens(NextTokens):
     def __init__(self, problem: Formula, in_order: bool = False) -> None:
         self.in_order = in_order
         self._symbols = problem.symbols
-        small = len(problem.symbols) <= SMALL_TABLE
-        self._completions = (TableCompletions if small else SearchedCompletions)(problem)
+        known = TableCompletions if len(self._symbols) <= SMALL_TABLE else SearchedCompletions
+        self._completions: Completions = known(problem)
 
     @property
     def satisfiable(self) -> bool:

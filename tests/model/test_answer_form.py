@@ -9,7 +9,7 @@ import pytest
 from logicgen.errors import LogicgenError
 from logicgen.library import evaluate, generate, train
 from logicgen.measures.evaluation import read_predictions
-from logicgen.model.answer_form import AnswerForm, grammar_mask
+from logicgen.model.answer_form import AnswerForm, check_complete, grammar_mask
 from logicgen.model.checkpoint import load_model
 from logicgen.model.model import Answer
 from logicgen.model.recipe import read_model_recipe
@@ -76,6 +76,25 @@ def test_a_form_is_for_traces():
     changes = {"answer_form": "backward", "training.learn": "right"}
     with pytest.raises(LogicgenError, match=r"answer_form: .* with training\.learn = 'answers'"):
         read_model_recipe("ltl-interchangeable", changes)
+    with pytest.raises(LogicgenError, match=r"'complete' is for assignments, not .* ltl"):
+        check_complete(LTL)
+
+
+@pytest.mark.parametrize("canonical", [True, False])
+def test_a_complete_assignment_has_every_symbol(canonical, tmp_path):
+    """One answer and the verified one have them, also beyond the symbols of training."""
+    data = tmp_path / "data"
+    generate("propositional-mini", data, size=100, workers=1)
+    sizes = [f"network.{key}" for key in ("width=16", "heads=2", "feed_forward=16")]
+    layers = ["network.encoder_layers=1", "network.decoder_layers=1", "training.steps=5"]
+    changes = [*sizes, *layers, "answer_form='complete'", f"canonical={str(canonical).lower()}"]
+    recipe = "propositional-symbol-invariant"
+    run = train(recipe, data, tmp_path / "run", changes=changes, quiet=True)
+    evaluate(run, data, split="grid", verified=2, limit=20)
+    for row in read_predictions(run / "grid")[0].to_pylist():
+        asked = {*filter(str.isalpha, row["problem"].split())}
+        for key in ("prediction", "verified_prediction"):
+            assert {*row[key].split()[::2]} == asked
 
 
 @pytest.fixture(scope="module")

@@ -201,6 +201,30 @@ def test_symbols_that_may_occur_once_are_not_repeated(decoding: Decoding) -> Non
     assert repeated  # so that the test says something
 
 
+@pytest.mark.parametrize("decoding", EVERY_METHOD)
+@pytest.mark.parametrize("budget", [2 * SYMBOLS + 1, 4])
+def test_a_complete_answer_has_every_symbol_of_the_problem(decoding: Decoding, budget: int) -> None:
+    # (symbol bit)+: the answer may end wherever another symbol is allowed, except at the start
+    mask = grammar([[-1, -1, -1, 1], [2, 2, -1, -1], [-1, -1, -1, 1]])
+    mask, short = replace(mask, once=True), 0
+    for seed in range(5):
+        rows, problems = random_setting(seed)
+        free, found = (
+            decode(transformer(), [rows], problems, VOCABULARY, budget, each, decoding)
+            for each in (mask, replace(mask, complete=True))
+        )
+        for problem, scores, answers in zip(problems, found.scores, found.ids, strict=True):
+            asked = {token for token in problem.tolist() if token >= FIXED}
+            for ids in answers[scores > -math.inf].tolist():
+                answer = without_markers(ids)
+                missing = asked - {*answer}
+                assert accepts(mask, answer)
+                assert not missing or len(answer) + 2 > budget  # no room for another pair
+        for problem, ids in zip(problems.tolist(), free.ids[:, 0].tolist(), strict=True):
+            short += not {token for token in problem if token >= FIXED} <= {*ids}
+    assert short  # so that the test says something
+
+
 def test_tight_budgets() -> None:
     rows, problems = random_setting(0, batch=40)
     for budget in (1, 2, 3, 4):

@@ -143,7 +143,8 @@ def test_random_answers_to_formulas_of_many_symbols_are_right(in_order):
     found = {tuple(right.random(Random(seed))) for seed in range(20)}
     assert len(found) == 20
     for answer in found:
-        assignment = Assignment(tuple((a, v == "1") for a, v in zip(*[iter(answer)] * 2)))
+        pairs = zip(answer[::2], (value == "1" for value in answer[1::2]), strict=True)
+        assignment = Assignment(tuple(pairs))
         assert solver.check(problem, assignment) is Verdict.CORRECT
         assert right.along(answer)[-1][-1] == "<end>"
 
