@@ -134,6 +134,9 @@ def copying_that_ships() -> str:
     return markdown_table(["copying", "right", "published"], lines)
 
 
+NONE = "not measured"
+
+
 def models_that_ship() -> str:
     """Return the accuracy of the shipped models before and after training on hard problems."""
     kinds = {
@@ -145,6 +148,8 @@ def models_that_ship() -> str:
         "rare-grid": "`{}-rare`, grid",
         "hard": "`{}-35-hard`",
         "long": "`{}-100-hard`",
+        "symbols-100": "100 tokens, 5 to 50 symbols",
+        "symbols-199": "199 tokens, 5 to 100 symbols",
     }
     lines = []
     for task in ("ltl", "propositional"):
@@ -153,9 +158,9 @@ def models_that_ship() -> str:
             if kind in now:
                 cells = []
                 for head in (kind, f"{kind}, verified"):
-                    best = now[f"{head}, best control"].replace(":", "")
-                    cells += [before[head], now[head], best]
-                cells.insert(2, now[f"{kind}-4-orders"])
+                    best = now.get(f"{head}, best control", NONE).replace(":", "")
+                    cells += [before.get(head, NONE), now.get(head, NONE), best]
+                cells.insert(2, now.get(f"{kind}-4-orders", NONE))
                 lines.append([name.format(task), *map(_bare, cells)])
     answers = ["before", "now", "now, four orders", "best control"]
     verified = ["before", "now", "best control"]
