@@ -80,8 +80,8 @@ class GrammarMask:
     # whether each symbol may occur only once. Then an answer has to be complete wherever the
     # automaton allows a symbol, because no other symbol may be left
     once: bool = False
-    # whether an answer may end only after every symbol of the problem, wherever the automaton
-    # allows a symbol. Needs `once`
+    # whether an answer has exactly the symbols of the problem: wherever the automaton allows a
+    # symbol, it may end only after all of them. Needs `once`
     complete: bool = False
 
 
@@ -253,8 +253,8 @@ class _BeamPrefixes(Generic[MemoryT]):
                 self.written = torch.zeros_like(symbols)
             symbols = symbols & ~self.written
         if self.complete:
-            missing = (symbols & self._asked(symbols.shape[-1])).any(-1)
-            allowed[..., self.end] &= ~missing
+            symbols = symbols & self._asked(symbols.shape[-1])
+            allowed[..., self.end] &= ~symbols.any(-1)
         # (problems, hypotheses, tokens)
         allowed = torch.cat([allowed[..., : self.fixed], symbols], dim=-1)
         return mean.view_as(allowed).masked_fill(~allowed, -math.inf)
