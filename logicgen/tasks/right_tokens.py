@@ -140,7 +140,7 @@ class RightTokens(NextTokens):
         return self._completions.possible(self._completions.empty, True)
 
     def along(self, answer: Sequence[str]) -> list[list[str]]:
-        beginning = Beginning(self._completions, self._symbols, self.in_order)
+        beginning = AssignmentPrefix(self._completions, self._symbols, self.in_order)
         found = [beginning.next()]
         for token in answer:
             if token not in found[-1]:
@@ -159,7 +159,7 @@ class RightTokens(NextTokens):
         if not self.satisfiable:
             raise ValueError("an unsatisfiable formula has no right assignment")
         answer = list(beginning[: len(self.along(beginning)) - 1])
-        written = Beginning(self._completions, self._symbols, self.in_order)
+        written = AssignmentPrefix(self._completions, self._symbols, self.in_order)
         for token in answer:
             written.add(token)
         while (token := rng.choice(written.next())) != END:
@@ -168,7 +168,7 @@ class RightTokens(NextTokens):
         return answer
 
 
-class Beginning:
+class AssignmentPrefix:
     """The beginning of an assignment, to which tokens are added."""
 
     def __init__(self, completions: Completions, symbols: Sequence[str], in_order: bool) -> None:
