@@ -9,9 +9,9 @@ A trace may be written as stored, last position first, or after a plan:
 A model writes from left to right, and an early position may depend on a later one. Data sets,
 verifiers and measures know plain answers only: the model translates what it reads and writes.
 
-An assignment may be `complete`: it has a value for every symbol of the problem. A right assignment
-stays right if it gets more symbols, so this form only avoids answers that end too early. It matters
-only when a model decodes in the grammar.
+A model may have to write `complete` assignments, with a value for every symbol of the problem. A
+right assignment stays right if it gets more symbols, and a model cannot end too early. This is a
+rule of decoding in the grammar: training, and decoding without a grammar, do not change.
 """
 
 from __future__ import annotations

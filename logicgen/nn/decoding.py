@@ -77,8 +77,8 @@ class GrammarMask:
     # int64 (states,), the least number of further tokens before the answer may end. It is larger
     # than any budget if no answer can be completed from the state
     distance: Tensor
-    # whether each symbol may occur only once. Then an answer has to be complete wherever the
-    # automaton allows a symbol, because no other symbol may be left
+    # whether each symbol may occur only once. Then the automaton must accept an answer wherever it
+    # allows a symbol, because no symbol may be left
     once: bool = False
     # whether an answer has exactly the symbols of the problem: wherever the automaton allows a
     # symbol, it may end only after all of them. Needs `once`

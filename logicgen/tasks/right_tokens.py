@@ -58,9 +58,11 @@ class KnownAnswers(NextTokens):
 
 
 class Completions(Protocol):
-    """The protocol of objects that know whether an assignment makes one formula true or false.
+    """The protocol of objects that say whether one formula can still become true, or false.
 
-    An assignment is represented by a value of a type of their own.
+    The symbols without a value decide. Each class represents assignments in its own way.
+
+    empty: the assignment without a symbol.
     """
 
     empty: Any
@@ -73,7 +75,10 @@ class Completions(Protocol):
 
 
 class TableCompletions(Completions):
-    """Answers by a truth table. Assignments are the rows that agree with them, as one integer."""
+    """Completions by a truth table.
+
+    An assignment is represented by the rows of the table that agree with it: the bits of a number.
+    """
 
     def __init__(self, problem: Formula) -> None:
         columns, self.empty = table_columns(len(problem.symbols))
@@ -89,7 +94,10 @@ class TableCompletions(Completions):
 
 
 class SearchedCompletions(Completions):
-    """Answers by a SAT solver. Assignments are sets of literals, as numbers."""
+    """Completions by a SAT solver.
+
+    An assignment is represented by a set of literals: 3 is the third symbol, -3 its negation.
+    """
 
     empty: frozenset[int] = frozenset()
 
@@ -97,7 +105,6 @@ class SearchedCompletions(Completions):
         symbols, self._root, clauses = tseitin_encoding(problem)
         self._variable = {name: i for i, name in enumerate(symbols, start=1)}
         self._engine = SatEngine(clauses)
-        self._known: dict[tuple[frozenset[int], bool], bool] = {}
         self._model: dict[bool, frozenset[int]] = {}  # the last one found with each truth value
 
     def extended(self, assignment: frozenset[int], symbol: str, value: str) -> frozenset[int]:
@@ -105,11 +112,6 @@ class SearchedCompletions(Completions):
         return assignment | {variable if value == "1" else -variable}
 
     def possible(self, assignment: frozenset[int], truth: bool) -> bool:
-        if (assignment, truth) not in self._known:
-            self._known[assignment, truth] = self._search(assignment, truth)
-        return self._known[assignment, truth]
-
-    def _search(self, assignment: frozenset[int], truth: bool) -> bool:
         if truth in self._model and assignment <= self._model[truth]:
             return True
         found = self._engine.solve([self._root if truth else -self._root, *sorted(assignment)])
