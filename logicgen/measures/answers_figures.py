@@ -279,8 +279,9 @@ def draw_symbols(runs: list[tuple[str, Scores]], title: str) -> Figure:
     rows = 1 + with_distances
     figure = new_figure(1.2 + 4 * len(panels), 1.2 + 2.7 * rows, title)
     grid = figure.subplots(rows, len(panels), squeeze=False, sharex=True, sharey="row")
-    # The axis contains the training region even if no problem is inside.
-    shown = [*about.symbols, *(n for _, lines in panels for _, line in lines for n in line)]
+    # The axis contains the training region even if no problem is inside, up to the largest problem.
+    asked = [n for _, lines in panels for _, line in lines for n in line]
+    shown = [about.symbols[0], min(about.symbols[1], max(asked)), *asked]
     margin = max(0.5, 0.03 * (max(shown) - min(shown)))
     grid[0, 0].set_xlim(min(shown) - margin, max(shown) + margin)
     for column, (called, lines) in zip(grid.T, panels, strict=True):
@@ -291,7 +292,7 @@ def draw_symbols(runs: list[tuple[str, Scores]], title: str) -> Figure:
             axes.axvspan(first, last, color=SHADE, linewidth=0, zorder=0, label="as in training")
             whole_numbers(axes.xaxis)
         column[-1].set_xlabel("symbols")
-        _unseen(column[0], about.symbols[1])
+        _unseen(column[0], about.symbols[1], max(asked))
     grid[0, 0].set(ylabel="right answers (95% band)", ylim=(-0.03, 1.03))
     shares(grid[0, 0].yaxis)
     if with_distances:
@@ -341,12 +342,12 @@ def _edit_distance(axes: Axes, symbols: list[int], scores: list[Score], **style:
     axes.plot(symbols, [mean for mean, _ in filter(None, distances)], **style)
 
 
-def _unseen(axes: Axes, most: int) -> None:
+def _unseen(axes: Axes, most: int, largest: int) -> None:
     """Add an upper axis that shows the number of symbols minus `most`.
 
-    most: the most symbols of a training problem.
+    most, largest: the most symbols of a training problem, and of a problem in the figure.
     """
-    beyond = int(axes.get_xlim()[1]) - most
+    beyond = largest - most
     if beyond < 1:
         return
     functions: Any = (lambda x: x - most, lambda x: x + most)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import matplotlib.image
 import numpy as np
 import pytest
@@ -190,6 +192,17 @@ def test_accuracy_by_symbols(tmp_path):
         assert f"<!-- {label} -->" in said
     assert "<!-- unseen symbols -->" in said
     assert "edit distance" not in said
+
+
+@pytest.mark.parametrize("largest", [5, 60])
+def test_the_axis_of_symbols_ends_with_the_problems(largest, tmp_path):
+    """A training region of many more symbols does not shrink the line."""
+    about = replace(ABOUT, symbols=(1, 60))
+    scores = Scores.of(predicted({(s, 2): ["exact"] for s in (1, largest)}), about)
+    figure = draw_symbols([("one", scores)], "title")
+    assert figure.axes[0].get_xlim()[1] == pytest.approx(largest, rel=0.2)
+    save(figure, tmp_path, "symbols")
+    assert "<!-- unseen symbols -->" not in text(tmp_path, "symbols")
 
 
 def test_edit_distance_by_symbols_where_the_task_has_it(tmp_path):
