@@ -138,6 +138,10 @@ class LTL(FormulaTask):
             return answer
         return answer.nested_right()
 
+    def answer_limit(self, stored: int, symbols: int) -> int:
+        # A solver writes only the literals that are needed, and a model often more of them.
+        return super().answer_limit(2 * stored, symbols)
+
     def right_tokens(self, problem: Formula) -> RightTraces:
         return RightTraces(problem, self.effort)
 
