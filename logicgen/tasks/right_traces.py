@@ -1,7 +1,9 @@
 """Whether the beginning of a trace can still become a right answer to an LTL formula.
 
-The tokens are a trace in prefix notation whose positions are conjunctions of literals. The search
-leaves out long traces (`MORE`, `LEAST`). A beginning that only they continue counts as wrong.
+The tokens are a trace in prefix notation. Each position is a constant, or a conjunction of at most
+as many literals as the formula has symbols. All other tokens count as wrong. Otherwise a beginning
+of many `&` could always become right. The search leaves out long traces (`MORE`, `LEAST`). A
+beginning that only they continue counts as wrong.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from logicgen.solvers.sat_engine import Effort, EffortError
 from logicgen.solvers.witness import Literals
 from logicgen.syntax.formula import Formula
 from logicgen.tasks.right_tokens import NextTokens
-from logicgen.tokens import END
+from logicgen.tokens import END, symbol_index
 
 # The search tries traces of up to LEAST positions, and of up to MORE positions more than the
 # beginning needs.
@@ -82,19 +84,20 @@ class RightTraces(NextTokens):
         return ()
 
     def _right(self, tokens: tuple[str, ...]) -> bool | None:
-        if tokens[:1] == ("0",):
-            return not possible(self.graph, self.root, {}, Effort.of(self.effort))
-        if tokens[-1:] == ("!",):
-            return self._right_negation(tokens)
+        if not tokens:
+            return True
+        if tokens[0] == "0":
+            alone = tokens[1:] in ((), (END,))
+            return alone and not possible(self.graph, self.root, {}, Effort.of(self.effort))
         tokens_read = _TraceTokens(self.number)
-        for token in tokens:
-            allowed = tokens_read.read(token)
-            if not allowed:
-                return allowed
+        if not all(map(tokens_read.read, tokens)):
+            return False
+        if tokens[-1] == "!":
+            return self._right_negation(tokens)
         return self._search(tokens_read.beginning())
 
     def _right_negation(self, tokens: tuple[str, ...]) -> bool | None:
-        verdicts = {self.right((*tokens, name)) for name in self.number}
+        verdicts = {self.right((*tokens, each)) for each in ("0", *self.number)}
         if True in verdicts:
             return True
         return None if None in verdicts else False
@@ -112,7 +115,7 @@ class RightTraces(NextTokens):
 
 
 class _TraceTokens:
-    """Reads the tokens of a trace whose positions are conjunctions of literals."""
+    """Reads the tokens of a trace whose positions are conjunctions of few literals."""
 
     def __init__(self, number: Mapping[str, int]) -> None:
         self._number = number  # of each symbol of the formula
@@ -120,12 +123,13 @@ class _TraceTokens:
         self._place = 0  # the position that is read
         self._begun = False  # whether a token of its conjunction was read
         self._missing = 1  # operands that the conjunction still needs
+        self._operands = 1  # all operands of the conjunction
         self._value = True  # the value of the next symbol
         self._loop: int | None = None
         self._ended = False
 
-    def read(self, token: str) -> bool | None:
-        """Read a token. Return False if it makes the trace wrong, None if it is not understood."""
+    def read(self, token: str) -> bool:
+        """Read a token. Return False if it makes the trace wrong."""
         if self._ended or token == END:
             return self._ended and token == END
         if token in (";", "}"):
@@ -145,28 +149,27 @@ class _TraceTokens:
         if token == "}":
             self._ended = True
             return self._loop is not None
-        self._place, self._begun, self._missing = self._place + 1, False, 1
+        self._place, self._begun = self._place + 1, False
+        self._missing = self._operands = 1
         return True
 
-    def _read_operand(self, token: str) -> bool | None:
-        if token == "!":
-            self._value = not self._value
-        elif token == "&" and self._value:
-            self._missing += 1
-        elif token in ("0", "1"):
-            self._missing -= 1
-            if (token == "1") != self._value:
-                return False  # the position is contradictory
-            self._value = True
-        elif token[0].islower():
-            value, self._value = self._value, True
-            self._missing -= 1
-            number = self._number.get(token)
-            if number is not None:
-                return self._literals.setdefault((self._place, number), value) == value
-        else:
-            return None
-        return True
+    def _read_operand(self, token: str) -> bool:
+        if token in ("!", "&"):
+            allowed = self._value  # no operator after `!`
+            if token == "!":
+                self._value = False
+            else:
+                self._missing, self._operands = self._missing + 1, self._operands + 1
+                allowed = allowed and self._operands <= len(self._number)
+            return allowed
+        value, self._value = self._value, True
+        self._missing -= 1
+        if token in ("0", "1"):
+            return (token == "1") == value  # otherwise the position is contradictory
+        number = self._number.get(token)
+        if number is not None:
+            return self._literals.setdefault((self._place, number), value) == value
+        return symbol_index(token) is not None
 
     def beginning(self) -> PartialTrace:
         """Return the beginning of a trace that was read."""

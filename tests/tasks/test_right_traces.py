@@ -112,7 +112,7 @@ def test_a_formula_without_a_trace_has_one_right_answer():
     assert right.along(["0"]) == [["0"], ["<end>"]]
     assert right.along(["{", "a", "}"]) == [[]]
     assert [*right.also([], ["{", "a"])] == ["0"]
-    assert {*RightTraces(TASK.read_problem("a & X !a")).also(["a", ";"], ["a"])} == {"{", "!", "&"}
+    assert {*RightTraces(TASK.read_problem("a & X !a")).also(["a", ";"], ["a"])} == {"{", "!"}
     assert RightTraces(TASK.read_problem("0")).along(["0"]) == [["0"], ["<end>"]]
     assert RightTraces(TASK.read_problem("0")).along(["{", "1", "}"]) == [[]]
     always = RightTraces(TASK.read_problem("1"))
@@ -132,12 +132,30 @@ def test_tokens_that_the_search_does_not_decide_are_not_called_wrong():
     hard = RightTraces(TASK.read_problem("a & X (b U (c & X !b)) & F(d & X d)"), effort=0)
     assert hard.right(["a"]) is None
     assert [*hard.also([], ["a", "b"])] == ["a", "b"]
-    assert RightTraces(TASK.read_problem("a | b")).right(["|", "a"]) is None  # no conjunction
 
 
 @pytest.mark.parametrize(
     "text",
-    ["a }", "a <end>", "{ {", "{ a ; {", "& {", "a a", "{ a } ;", "; a", "{ a } <end> a", "! 1"],
+    [
+        *("a }", "a <end>", "{ {", "{ a ; {", "& {", "a a", "{ a } ;", "; a", "{ a } <end> a", "! 1"),
+        *("| a", "U", "<pad>", "<start>", "! !", "! &", "& & &", "0 0", "0 ; { a }"),
+    ],
 )
 def test_tokens_that_do_not_make_a_trace_are_wrong(text):
-    assert RightTraces(TASK.read_problem("a | b")).right(text.split()) is False
+    for problem in ("a | b", "a & !a"):
+        assert RightTraces(TASK.read_problem(problem)).right(text.split()) is False
+
+
+def test_all_tokens_are_judged():
+    right = RightTraces(TASK.read_problem("a | X b"))
+    every = [TASK.vocabulary.token(i) for i in range(len(TASK.vocabulary) + 3)]
+    assert {*right.also([], every)} == {"a", "b", "c", "!", "&", "{", "1"}
+    assert {*right.also(["&", "a"], every)} == {"a", "b", "c", "!", "1"}
+    assert [*RightTraces(TASK.read_problem("a & !a")).also(["0"], every)] == ["<end>"]
+
+
+def test_a_negation_may_be_followed_by_a_constant():
+    always = RightTraces(TASK.read_problem("1"))
+    assert always.right(["!"])
+    assert [*always.also(["!"], ["0", "1"])] == ["0"]
+    assert always.right([])
