@@ -21,7 +21,7 @@ from logicgen.syntax.answers import Trace
 from logicgen.tasks import Task, fitting_solver, load_task
 from logicgen.tasks.controls import load_control
 from logicgen.tasks.judge import Item
-from logicgen.tasks.lines import fields_of, text_of, unread
+from logicgen.tasks.lines import EARLIER, fields_of, text_of, unread
 from logicgen.tasks.task import rename
 from logicgen.tokens import symbol_name
 
@@ -138,7 +138,7 @@ class Respondent(ABC):
             for place, line in enumerate(chunk):
                 row = unread(line)
                 try:
-                    row = fields_of(line)
+                    row = fields_of(line, drop=EARLIER)
                     questions[place] = self.question(text_of(row, "problem"))
                 except LogicgenError as error:
                     reason = str(error).splitlines()[0]
@@ -323,7 +323,9 @@ def solved(task: Task, outcome: Outcome) -> Row:
     with suppress(FormatError):
         answer = task.show(task.decode_answer(answer))
     likeliest = shorten(answer, 120, placeholder=" ...")
-    reason = f"none of {draws} answers was right; the likeliest was {likeliest!r}"
-    if draws == 1:
+    reason = f"none of {draws} answers was accepted; the likeliest was {likeliest!r}"
+    if outcome.verdict == Verdict.UNKNOWN:
+        reason = f"the solver reached a limit before it judged the likeliest answer, {likeliest!r}"
+    elif draws == 1:
         reason = f"the only answer was not right: {likeliest!r}"
     return {"status": str(Status.UNKNOWN), "witness": None, "draws": draws, "reason": reason}

@@ -284,12 +284,12 @@ def check_fits(model: Answerer, data: Dataset, about: About, ensemble: int = 1) 
     """
     if model.task_name != data.task.name or model.vocabulary != data.vocabulary:
         own, theirs = (
-            " ".join(each.fixed[Vocabulary.end + 1 :])
+            " ".join(each.fixed[Vocabulary.end + 1 :]) or "no tokens but symbols"
             for each in (model.vocabulary, data.vocabulary)
         )
         raise LogicgenError(
-            f"{about.model} was trained for {model.task_name} with the tokens {own}, but"
-            f" {data.folder} holds {data.task.name} with {theirs}: evaluate it on data of its own"
+            f"{about.model} was trained for {model.task_name} ({own}), but"
+            f" {data.folder} holds {data.task.name} ({theirs}): evaluate it on data of its own"
             " task and tokens"
         )
     symbols = alphabets(model, data, data.table(about.split)["symbols"].to_numpy())

@@ -92,7 +92,8 @@ class AnswerForm:
             return list(answer)
         place = answer.index(self.end)
         if self.form == "planned":
-            return list(answer[place + 1 :])
+            trace = list(answer[place + 1 :])
+            return trace if self.end in trace else list(answer)
         if answer[0] != self.begin:
             return list(answer)
         period = self._positions(answer[1:place])

@@ -7,7 +7,6 @@ probabilities. All orders have the same answers, so nothing is translated back.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
@@ -77,6 +76,6 @@ def _log_probability(answer: Answer, decoding: Decoding) -> float:
 
 
 def _by_meaning(answers: Sequence[Answer], task: Task, vocabulary: Vocabulary) -> list[Answer]:
-    """Return one answer of each meaning, with the log of its total probability, likeliest first."""
+    """Return one answer of each meaning, with its log-probability, likeliest first."""
     found = by_meaning(answers, lambda ids: task.meaning(vocabulary.decode(ids)))
-    return [Answer(ids, math.log(p) if p else -math.inf) for ids, p in found.values()]
+    return [Answer(ids, score) for ids, score in found.values()]

@@ -105,7 +105,7 @@ class BeamSearch:
     def __post_init__(self) -> None:
         require(1 <= self.beams <= MOST_PREFIXES, "beams", self.beams, f"1 to {MOST_PREFIXES:,}")
         exponent = self.length_normalization
-        require(0 <= exponent < math.inf, "length normalization", exponent, "at least 0")
+        require(0 <= exponent < math.inf, "length normalization", exponent, "at least 0 and finite")
         require(1 <= self.answers <= self.beams, "answers", self.answers, "from 1 to the beams")
 
     def penalty(self, length: int) -> float:

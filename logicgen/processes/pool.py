@@ -55,6 +55,7 @@ Result = TypeVar("Result")
 MEMORY = 1 << 30  # bytes: the memory limit that commands set for each problem
 
 MOST_WORKERS = 512
+MOST_PATIENCE = 3600.0  # seconds: a system call cannot wait for any number of them
 
 # The largest number of items that are sent to a worker in one message.
 MOST_AT_ONCE = 256
@@ -357,7 +358,7 @@ class Pool(Generic[Item, Result]):
         for worker in self._workers:
             if worker.jobs and (seconds := worker.jobs[0].batch.seconds) is not None:
                 ends.append((worker.clock.since if worker.at >= 0 else now) + seconds)
-        return max(min(ends) - now, 0.001) if ends else None
+        return min(max(min(ends) - now, 0.001), MOST_PATIENCE) if ends else None
 
     def _end_late(self) -> None:
         """Stop jobs that exceed their time limit, and jobs whose results nobody needs."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, BinaryIO
 
 from logicgen.errors import LogicgenError, reading
@@ -23,6 +23,9 @@ LONGEST = 16_000_000
 
 # If this number of bytes has no line break, the input is refused. It may be an endless device.
 ENDLESS = 1 << 30
+
+# Fields of an earlier result, which a new result of solving drops.
+EARLIER = ("reason", "warning", "draws")
 
 # The verdict on a line that cannot be verified: no JSON, no answer, or an unreadable problem.
 ERROR = "error"
@@ -126,8 +129,7 @@ def judge_line(task: str, solver: str | None, verify: bool) -> Callable[[str], R
     def decided(line: str) -> Row:
         row = unread(line)
         try:
-            row = fields_of(line, json_only=verify)
-            row.pop("reason", None)  # of an earlier result
+            row = fields_of(line, json_only=verify, drop=("reason",) if verify else EARLIER)
             item = Item(text_of(row, "problem"), text_of(row, "answer") if verify else "")
         except LogicgenError as error:
             return {**row, **_undecided(verify, wrong, str(error))}
@@ -169,8 +171,10 @@ def _readable(line: str) -> Row:
         return unread(line)
 
 
-def fields_of(line: str, json_only: bool = False) -> Row:
+def fields_of(line: str, json_only: bool = False, drop: Sequence[str] = ()) -> Row:
     """Return the fields of a JSON line; a line that is not JSON is the field `problem`.
+
+    drop: fields that are left out.
 
     Raises LogicgenError for a line that is not strict JSON (`NaN` is not), is too long, or is
     nested too deeply.
@@ -186,7 +190,7 @@ def fields_of(line: str, json_only: bool = False) -> Row:
         raise LogicgenError(f"not a JSON object: {error}") from None
     if not isinstance(row, dict):
         raise LogicgenError("not a JSON object")
-    return row
+    return {key: value for key, value in row.items() if key not in drop}
 
 
 def text_of(row: Row, key: str) -> str:

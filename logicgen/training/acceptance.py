@@ -43,7 +43,8 @@ from logicgen.training.rounds import Rounds
 EASY = 0.05
 """A problem is drawn with the weight `EASY` plus its worth (`curriculum.py`).
 
-So problems of worth 0 are drawn, too.
+So problems of worth 0 are drawn, too. With right tokens, the share of wrong answers replaces the
+worth of a propositional problem.
 """
 
 WATCHED = 128

@@ -159,14 +159,25 @@ def read_round(path: Path) -> Round:
     content = read_json(path, remedy)
     try:
         asked = [
-            Attempts(problem, [Attempt(answer, score, Verdict(v)) for answer, score, v in attempts])
+            Attempts(
+                _text(problem),
+                [Attempt(_text(answer), float(score), Verdict(v)) for answer, score, v in attempts],
+            )
             for problem, attempts in content["problems"]
         ]
-        known = {Kind(*each[:3]): (each[3], each[4]) for each in content["known"]}
+        known = {
+            Kind(*map(int, each[:3])): (float(each[3]), float(each[4])) for each in content["known"]
+        }
         frontier = content.get("frontier") and Frontier.of(content["frontier"])
         return Round(content["round"], asked, content["following"], Curriculum(known), frontier)
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise damaged(path, remedy, error) from None
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is not a text")
+    return value
 
 
 def last_round(run: Path) -> Round | None:

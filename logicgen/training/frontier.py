@@ -50,9 +50,9 @@ class Frontier:
     @classmethod
     def of(cls, content: Mapping[str, Any]) -> Frontier:
         """Return the frontier in a file of a round, from `dataclasses.asdict`."""
-        (symbols, solved), (tokens, solved_too) = content["edges"]
         sizes, goal = ((int(each[0]), int(each[1])) for each in (content["sizes"], content["goal"]))
-        return cls(sizes, goal, ((symbols, solved), (tokens, solved_too)))
+        of_symbols, of_tokens = ((float(each[0]), float(each[1])) for each in content["edges"])
+        return cls(sizes, goal, (of_symbols, of_tokens))
 
     def after(self, found: SolvedSizes) -> Frontier:
         """Return the frontier after a round."""
@@ -84,6 +84,8 @@ class Frontier:
             why = f"{solved / max(asked, 1):.0%} of the largest solved, {LEAST_SOLVED:.0%} needed"
             if asked < LEAST_PROBLEMS:
                 why = "too few of the largest to judge"
+            elif solved >= LEAST_SOLVED * asked:
+                why = "the training ended first"
             sides.append(f"{size} of {goal} {noun} ({why})")
         return f"new problems have grown to {' and '.join(sides)}"
 

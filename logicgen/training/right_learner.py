@@ -1,8 +1,9 @@
 """Train on all tokens that lead to a right answer, listed by a truth table or judged by a solver.
 
 At each position the loss is -log of the total probability of the tokens that can still lead to a
-right answer. The decoder reads a right answer: the stored answer, or, with a truth table, a random
-answer whose tokens are drawn uniformly from the right tokens. Each step draws a new random answer.
+right answer. The decoder reads a right answer: the stored answer, or, in propositional logic, a
+random answer whose tokens are drawn uniformly from the right tokens. Each step draws a new random
+answer.
 
 With `training.right_answers`, it reads several random answers to each problem, which the encoder
 reads once. Their symbols have the order in which they first occur in the problem, and only the next
@@ -93,8 +94,8 @@ class RightTokensLearner(ModelLearner):
             found = self.right(data.train.problems[int(data.train.symbols.argmax())].tolist())
         if self.answers is not None and not isinstance(found, RightTokens):
             raise LogicgenError(
-                f"training.right_answers: {data.task_name} has no truth table, from which random"
-                " right answers are drawn: leave it out"
+                f"training.right_answers: random right answers to problems of {data.task_name}"
+                " cannot be drawn, only to those of propositional: leave it out"
             )
 
     def loss(

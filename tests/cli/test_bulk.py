@@ -44,10 +44,17 @@ def test_a_bad_line_is_an_error_and_the_others_are_judged(workers):
 
 
 def test_a_reason_of_an_earlier_result_is_dropped():
-    line = '{"problem": "a | b", "answer": "a=1", "reason": "time limit of 1 s"}'
+    line = '{"problem": "a | b", "answer": "a=1", "reason": "time limit of 1 s", "draws": 3}'
     for judged in (solve_lines, verify_lines):
         (row,) = judged("propositional", [line], None, 1, Limits(20, MEMORY))
         assert "reason" not in row
+        assert ("draws" in row) == (judged is verify_lines)
+
+
+@pytest.mark.parametrize("seconds", [1e9, 1e300, float("inf")])
+def test_a_time_limit_may_be_longer_than_a_system_call_can_wait(seconds):
+    (row,) = solve_lines("propositional", ["a & b"], None, 1, Limits(seconds, MEMORY))
+    assert row["witness"] == "a=1, b=1"
 
 
 def test_bulk_solve_goes_on_after_bad_lines(tmp_path):

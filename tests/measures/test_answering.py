@@ -95,16 +95,16 @@ def test_only_the_problems_without_an_answer_are_drawn_again():
 
 def test_lines():
     fake = Fake("{ a }", "{ ! a }")
-    lines = ["X p\n", "\n", '{"id": 7, "problem": "! q"}', "X (", "a & ! a"]
+    earlier = '"reason": "old", "warning": "old"'
+    lines = ["X p\n", "\n", f'{{"id": 7, "problem": "! q", {earlier}}}', "X (", "a & ! a"]
     with Answering(fake, draws=2) as answering:
         rows = list(answering.answer_lines(lines))
     assert [row["status"] for row in rows] == ["sat", "sat", "invalid", "unknown"]
     assert rows[0] == {"problem": "X p", "status": "sat", "witness": "{p}", "draws": 1}
-    assert rows[1]["id"] == 7
-    assert rows[1]["witness"] == "{!q}"
+    assert rows[1] == {"id": 7, "problem": "! q", "status": "sat", "witness": "{!q}", "draws": 2}
     assert "column" in rows[2]["reason"]
     assert rows[3]["witness"] is None
-    assert "none of 2 answers was right" in rows[3]["reason"]
+    assert "none of 2 answers was accepted" in rows[3]["reason"]
     assert json.dumps(rows)
     with Answering(fake) as answering:
         assert list(answering.answer_lines([])) == []
@@ -228,6 +228,6 @@ def test_a_control_answers_in_the_place_of_a_model():
     assert found[0] == ("a=1, b=0", "verified, 1 of 4 draws used")
     assert found[1][0] == "a=1, b=0, c=1"
     (unknown,) = shown_answers("propositional", ["a & !a"], model="control:greedy", draws=2)
-    assert unknown[0].startswith("unknown: none of 2 answers was right")
+    assert unknown[0].startswith("unknown: none of 2 answers was accepted")
     with pytest.raises(LogicgenError, match="no control of ltl has this name"):
         list(shown_answers("ltl", ["a"], model="control:greedy"))

@@ -187,7 +187,7 @@ def test_a_model_of_another_task_or_vocabulary_is_refused(data, about):
         predict_and_verify(parrot, data, about)
     parrot = Parrot(data, "grid")
     parrot.vocabulary = Vocabulary(("&",))
-    with pytest.raises(LogicgenError, match=r"with the tokens &, but .* holds"):
+    with pytest.raises(LogicgenError, match=r"\(&\), but .* holds"):
         predict_and_verify(parrot, data, about)
 
 

@@ -63,6 +63,12 @@ def accepts(mask, tokens):
     return mask.distance[state] == 0
 
 
+def test_a_trace_without_a_plan_is_left_as_it_is():
+    made = AnswerForm("planned", LTL)
+    for text in ("{ a }", "a ; { b }", "{ a } ; b ; c"):
+        assert made.read(ids(text)) == ids(text)
+
+
 @pytest.mark.parametrize("form", ["backward", "planned"])
 def test_an_unfinished_answer_is_left_as_it_is(form):
     made = AnswerForm(form, LTL)

@@ -137,7 +137,18 @@ def test_tokens_that_the_search_does_not_decide_are_not_called_wrong():
 @pytest.mark.parametrize(
     "text",
     [
-        *("a }", "a <end>", "{ {", "{ a ; {", "& {", "a a", "{ a } ;", "; a", "{ a } <end> a", "! 1"),
+        *(
+            "a }",
+            "a <end>",
+            "{ {",
+            "{ a ; {",
+            "& {",
+            "a a",
+            "{ a } ;",
+            "; a",
+            "{ a } <end> a",
+            "! 1",
+        ),
         *("| a", "U", "<pad>", "<start>", "! !", "! &", "& & &", "0 0", "0 ; { a }"),
     ],
 )

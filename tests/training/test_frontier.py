@@ -59,6 +59,12 @@ def test_it_ends_at_the_goal_and_says_how_far_it_came():
         "new problems have grown to 3 of 5 symbols (25% of the largest solved, 50% needed)"
         " and 10 of 18 tokens (too few of the largest to judge)"
     )
+    early = problems(3, 5, 1)
+    assert (
+        Frontier(SMALL, GOAL)
+        .report(early)
+        .startswith("new problems have grown to 3 of 5 symbols (the training ended first)")
+    )
 
 
 def test_a_file_holds_it():

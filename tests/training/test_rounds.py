@@ -247,7 +247,12 @@ def test_the_first_round_needs_a_right_answer(rounds, monkeypatch):
 def test_a_damaged_file_is_refused_in_a_line(rounds):
     mine = rounds()
     mine.round(0)
-    for content in ("", "{}", '{"round": 0}', '{"round": 0, "following": 1, "known": [[1]]}'):
+    whole = json.loads(mine.path(0).read_text())
+    texts = {"problems": [[1, []]]}, {"problems": [["a", [[2, -1.0, "correct"]]]]}
+    numbers = {"problems": [["a", [["a", "x", "correct"]]]]}, {"known": [[1, 2, 3, "x", 0]]}
+    wrong = [json.dumps(whole | part) for part in (*texts, *numbers)]
+    cut = '{"round": 0, "following": 1, "known": [[1]]}'
+    for content in ("", "{}", '{"round": 0}', cut, *wrong):
         mine.path(0).write_text(content)
         with pytest.raises(LogicgenError, match="damaged; remove the run and train again"):
             mine.round(1)
