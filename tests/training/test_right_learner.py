@@ -129,14 +129,14 @@ def test_several_answers_to_one_reading_are_one_answer_to_each_of_several(
         assert torch.allclose(one, other, rtol=1e-4, atol=1e-5)
 
 
-def test_several_answers_need_right_tokens_and_a_truth_table(tmp_path):
+def test_several_answers_are_for_propositional_logic(tmp_path):
     with pytest.raises(ValueError, match="right_answers: is for learn = 'right'"):
         learning(training={"learn": "answers", "right_answers": 2})
     recipe = learning(training={"right_answers": 2})
     assert recipe.learning("answers").training.right_answers is None
     make(tmp_path / "ltl", {"task": "ltl", "solver": None, "verifier": None, "problem": {}})
     data = training_data(recipe, load_dataset(tmp_path / "ltl"))
-    with pytest.raises(LogicgenError, match="right_answers: ltl has no truth table"):
+    with pytest.raises(LogicgenError, match="right_answers: random right answers to problems of ltl cannot"):
         fit(recipe, data, tmp_path / "run", quiet=True)
 
 
