@@ -26,6 +26,7 @@ from logicgen.model.batches import Batch, padded_batch
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.training_data import ProblemData
 from logicgen.tasks import load_task
+from logicgen.tasks.problem_samples import EFFORT
 from logicgen.tasks.right_tokens import NextTokens, RightTokens
 from logicgen.training.learner import ModelLearner
 
@@ -88,7 +89,7 @@ class RightTokensLearner(ModelLearner):
 
     def __init__(self, model: EncoderDecoder, data: ProblemData) -> None:
         super().__init__(model, data)
-        self.task = load_task(data.task_name)
+        self.task = load_task(data.task_name).limited(EFFORT)  # the same tokens on every machine
         self.answers = self.table.right_answers
         with at("training.learn: 'right'"):  # fail now if the task cannot list right tokens
             found = self.right(data.train.problems[int(data.train.symbols.argmax())].tolist())

@@ -94,7 +94,7 @@ class Rounds:
         self.model, self.table, self.folder, self.seed = model, table, folder / FOLDER, seed
         self.recipes = [each.recipe for each in data]
         recipe, regions = self.recipes[0], [each.region for each in self.recipes]
-        self.task = load_task(recipe.task)
+        self.task = load_task(recipe.task).limited(EFFORT)
         self.trained = (
             max(each.symbols[1] for each in regions),
             max(each.length[1] for each in regions),
