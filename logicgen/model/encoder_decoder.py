@@ -358,7 +358,8 @@ class EncoderDecoder(Model):
         """
         self._check_ensemble(request.ensemble)
         if request.ensemble > 1 and not self.embedding.random:
-            request = replace(request, ensemble=1, orders=request.ensemble)
+            orders = max(request.orders, request.ensemble)
+            request = replace(request, ensemble=1, orders=orders)
         if request.orders > 1:
             task = load_task(self.task_name)
             return answers_in_orders(request, task, self.vocabulary, self.predict)

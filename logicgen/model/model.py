@@ -67,7 +67,7 @@ class Request:
         decoding: the decoding method, with the number of answers.
         ensemble: number of draws of the embedding over which probabilities are averaged. Different
             embedding seeds use different draws. For an encoder-decoder without random rows, it is
-            the number of `orders`.
+            the least number of `orders`.
         orders: most orders of the operands of a formula that an encoder-decoder answers
             (`orders.py`).
         batch_size: most problems that an encoder-decoder reads at a time.

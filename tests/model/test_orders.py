@@ -107,6 +107,7 @@ def test_an_ensemble_of_a_model_without_random_rows_is_of_orders(decoding):
     one, several = (model.predict(asked(problems, decoding, n)) for n in (1, 3))
     ensemble = model.predict(replace(asked(problems, decoding, 1), ensemble=3))
     assert ensemble == several
+    assert model.predict(replace(asked(problems, decoding, 3), ensemble=2)) == several
     assert several != one
     for row in several:
         assert len(row) <= decoding.answers
