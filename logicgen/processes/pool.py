@@ -55,7 +55,7 @@ Result = TypeVar("Result")
 MEMORY = 1 << 30  # bytes: the memory limit that commands set for each problem
 
 MOST_WORKERS = 512
-MOST_PATIENCE = 3600.0  # seconds of waiting in one system call, which has a limit
+MOST_PATIENCE = 3600.0  # seconds: the longest wait in one system call; it refuses much longer waits
 
 # The largest number of items that are sent to a worker in one message.
 MOST_AT_ONCE = 256

@@ -154,15 +154,12 @@ class _TraceTokens:
         return True
 
     def _read_operand(self, token: str) -> bool:
-        if token in ("!", "&"):
-            allowed = self._value  # no operator after `!`
-            if token == "!":
-                self._value = False
-            else:
-                self._missing, self._operands = self._missing + 1, self._operands + 1
-                allowed = allowed and self._operands <= len(self._number)
-            return allowed
-        value, self._value = self._value, True
+        value, self._value = self._value, token != "!"
+        if token == "!":
+            return value  # no second `!`
+        if token == "&":
+            self._missing, self._operands = self._missing + 1, self._operands + 1
+            return value and self._operands <= len(self._number)
         self._missing -= 1
         if token in ("0", "1"):
             return (token == "1") == value  # otherwise the position is contradictory
