@@ -104,7 +104,7 @@ def functions() -> None:
 
 
 def commands() -> None:
-    """`logicgen solve --in` with one worker, its start-up taken off; the median of three pairs."""
+    """`logicgen solve --in`, its start-up taken off; the median of three pairs."""
     ltl = {kind: (DATA / f"ltl_speed_{kind}.txt").read_text().splitlines() for kind in AP}
     texts = notations(formulas(3000))
     sources = [
@@ -112,14 +112,20 @@ def commands() -> None:
         ("propositional, prefix, the same formulas", "propositional", texts["prefix"] * 10),
         ("ltl, 5 propositions", "ltl", (ltl["5ap"] * 50)[:20_000]),
         ("ltl, 10 propositions", "ltl", (ltl["10ap"] * 100)[:20_000]),
-        ("ltl, 10 propositions, --model ltl", "ltl", ltl["10ap"], "--model", "ltl"),
+        *(
+            (
+                f"ltl, 10 propositions, --model ltl --workers {workers}",
+                *("ltl", ltl["10ap"] * 4, "--model", "ltl", "--workers", workers),
+            )
+            for workers in ("1", "2")
+        ),
     ]
     for what, task, lines, *options in sources:
         rates = []
         for _ in range(3):
             seconds = [_seconds(task, some, *options) for some in (lines[:1], lines)]
             rates.append((len(lines) - 1) / (seconds[1] - seconds[0]))
-        show(f"solve --in, 1 worker, {what}", f"{median(rates):,.0f} /s")
+        show(f"solve --in, {what}", f"{median(rates):,.0f} /s")
 
 
 def _seconds(task: str, lines: list[str], *options: str) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from logicgen.errors import LogicgenError
@@ -107,7 +108,7 @@ def shown_answers(
     Raises LogicgenError and FormatError as `solve` does.
     """
     if model is not None:
-        with _answering(task, model, solver, timeout, workers, draws) as answering:
+        with _answering(task, model, solver, timeout, draws, workers) as answering:
             yield from answering.shown(problems)
         return
     from logicgen.solvers import Status
@@ -141,7 +142,8 @@ def solve_lines(
     source: path of a file; `-` is standard input.
     timeout: time limit in seconds for each problem, 10 if not given.
     model: folder or name of a trained model that answers instead of the solver. It tries at most
-        `draws` different answers, which the solver verifies.
+        `draws` different answers, which the solver verifies. Each of the `workers` processes has
+        a model and a solver of its own.
     """
     from logicgen.processes.pool import MEMORY, Limits
     from logicgen.tasks import lines
@@ -149,17 +151,48 @@ def solve_lines(
     if model is None:
         limits = Limits(timeout or 10.0, MEMORY)
         return lines.solve_lines(task, lines.read_lines(source), solver, workers, limits)
-    answering = _answering(task, model, solver, timeout, workers, draws)
-    return _answered(answering, lines.read_lines(source))
+    settings = task, model, solver, timeout, draws
+    return _answered(settings, workers, lines.read_lines(source))
 
 
-def _answered(answering: Respondent, lines: Iterator[str]) -> Iterator[dict[str, Any]]:
-    with answering:
-        yield from answering.answer_lines(lines)
+def _answered(
+    settings: tuple[Any, ...], workers: int, lines: Iterator[str]
+) -> Iterator[dict[str, Any]]:
+    """Yield the answers of a model to lines. settings: the arguments of `_answering`."""
+    from logicgen.measures.answering import CHUNK
+    from logicgen.processes.pool import Failure, Pool
+
+    chunks = iter(lambda: list(islice(lines, CHUNK)), [])
+    with Pool(_answerer, settings, count=workers) as pool:
+        for rows in pool.map(chunks):
+            if isinstance(rows, Failure):
+                raise LogicgenError(f"a process that answers problems: {rows.reason}")
+            yield from rows
+
+
+def _answerer(*settings: Any) -> Callable[[list[str]], list[dict[str, Any]]]:
+    """Return a function that answers lines, for a worker process. See `_answering`.
+
+    PyTorch gets one thread. It has small tensors to compute, and two threads would wait for each
+    other longer than they work.
+    """
+    from logicgen.measures.answering import Answering
+
+    answering = _answering(*settings)
+    if isinstance(answering, Answering):
+        import torch
+
+        torch.set_num_threads(1)
+    return lambda lines: list(answering.answer_lines(lines))
 
 
 def _answering(
-    task: str, model: str, solver: str | None, timeout: float | None, workers: int, draws: int
+    task: str,
+    model: str,
+    solver: str | None,
+    timeout: float | None,
+    draws: int,
+    workers: int = 1,
 ) -> Respondent:
     from logicgen.tasks import load_task
 

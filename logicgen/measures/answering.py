@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
-from math import ceil
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -31,11 +30,11 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 # Number of input lines, each with a problem, that are answered together.
-CHUNK = 256
+CHUNK = 128
 
-# The most tokens of an answer (`Task.answer_room`) are rounded up to a multiple of ROOM, and
-# increased by ROOM.
-ROOM = 24
+# The most tokens of an answer (`Task.answer_room`) are rounded up to a power of two, at least ROOM.
+# So most problems have the same number, and are answered together.
+ROOM = 64
 
 # A problem may have FEWEST tokens, or eight times the tokens of the longest training problem, but
 # more than MOST only if this training problem has as many. Longer problems take minutes.
@@ -264,7 +263,7 @@ class Answering(Respondent):
         """
         ids = [self.model.vocabulary.encode(question.asked) for question in questions]
         budgets = [
-            ROOM * ceil(self.task.answer_room(len(each), len(question.names)) / ROOM) + ROOM
+            max(ROOM, 1 << self.task.answer_room(len(each), len(question.names)).bit_length())
             for each, question in zip(ids, questions, strict=True)
         ]
         symbols = [max(self.model.alphabet, len(question.names)) for question in questions]

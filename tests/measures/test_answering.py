@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from logicgen.errors import LogicgenError
-from logicgen.library.judging import shown_answers
-from logicgen.measures.answering import Answering
+from logicgen.library.judging import shown_answers, solve_lines
+from logicgen.measures.answering import CHUNK, Answering
 from logicgen.model.model import Answer
 from logicgen.model.training_data import TrainingRegion
 from logicgen.nn.decoding import GREEDY
@@ -193,7 +193,7 @@ def test_an_assignment_has_room_for_each_symbol_once():
 
     ask(Noting("a 0", task="propositional", tokens=("!", "&")), "!a & " * 60 + "!a", draws=1)
     ask(Noting("{ a }", tokens=("!", "&")), "!a & " * 60 + "!a", draws=1)
-    assert rooms == [48, 408]
+    assert rooms == [64, 512]
 
 
 @pytest.mark.parametrize(
@@ -231,3 +231,16 @@ def test_a_control_answers_in_the_place_of_a_model():
     assert unknown[0].startswith("unknown: none of 2 answers was accepted")
     with pytest.raises(LogicgenError, match="no control of ltl has this name"):
         list(shown_answers("ltl", ["a"], model="control:greedy"))
+
+
+def test_several_processes_answer_a_file_in_its_order(tmp_path):
+    file = tmp_path / "problems.txt"
+    names = [f"x{number}" for number in range(2 * CHUNK + 1)]
+    file.write_text("\n\n".join(f"!{name}" for name in names) + "\n)\n")
+    *answered, wrong = solve_lines(
+        "propositional", str(file), model="control:greedy", draws=1, workers=2
+    )
+    assert [row["witness"] for row in answered] == [f"{name}=0" for name in names]
+    assert wrong["status"] == "invalid"
+    with pytest.raises(LogicgenError, match="no control of propositional has this name"):
+        list(solve_lines("propositional", str(file), model="control:no"))
