@@ -171,18 +171,8 @@ def _answered(
 
 
 def _answerer(*settings: Any) -> Callable[[list[str]], list[dict[str, Any]]]:
-    """Return a function that answers lines, for a worker process. See `_answering`.
-
-    PyTorch gets one thread. It has small tensors to compute, and two threads would wait for each
-    other longer than they work.
-    """
-    from logicgen.measures.answering import Answering
-
-    answering = _answering(*settings)
-    if isinstance(answering, Answering):
-        import torch
-
-        torch.set_num_threads(1)
+    """Return a function that answers lines, for a worker process. See `_answering`."""
+    answering = _answering(*settings).__enter__()
     return lambda lines: list(answering.answer_lines(lines))
 
 

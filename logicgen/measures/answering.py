@@ -194,13 +194,30 @@ class SolverRespondent(Respondent):
 
 
 class Answering(Respondent):
-    """A model that answers problems. Options: see `Respondent`."""
+    """A model that answers problems. Options: see `Respondent`.
+
+    In the context of this object, PyTorch has one thread. Its tensors are small, and two threads
+    would wait for each other longer than they work.
+    """
 
     def __init__(self, model: Answerer, *options: Any, **further: Any) -> None:
         from logicgen.nn.samples import Sampling
 
         super().__init__(model.task_name, *options, **further)
         self.model, self.search = model, VerifiedSearch(self.draws, Sampling(seed=1))
+
+    def __enter__(self) -> Self:
+        import torch
+
+        self._threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        return super().__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        import torch
+
+        torch.set_num_threads(self._threads)
+        super().__exit__(*error)
 
     def question(self, text: str) -> Question:
         """Parse a problem in infix or prefix notation, and translate it for the model.
