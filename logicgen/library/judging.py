@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from logicgen.errors import LogicgenError
@@ -108,8 +108,8 @@ def shown_answers(
     Raises LogicgenError and FormatError as `solve` does.
     """
     if model is not None:
-        with _answering(task, model, solver, timeout, draws, workers) as answering:
-            yield from answering.shown(problems)
+        with answering(task, model, solver, timeout, draws, workers) as respondent:
+            yield from respondent.shown(problems)
         return
     from logicgen.solvers import Status
     from logicgen.tasks import load_task
@@ -151,32 +151,14 @@ def solve_lines(
     if model is None:
         limits = Limits(timeout or 10.0, MEMORY)
         return lines.solve_lines(task, lines.read_lines(source), solver, workers, limits)
+    with extras_named():
+        from logicgen.measures.answering import Respondent, ask
+    there = (line for line in lines.read_lines(source) if line.strip())
     settings = task, model, solver, timeout, draws
-    return _answered(settings, workers, lines.read_lines(source))
+    return chain.from_iterable(ask(Respondent.answer_lines, answering, settings, there, workers))
 
 
-def _answered(
-    settings: tuple[Any, ...], workers: int, lines: Iterator[str]
-) -> Iterator[dict[str, Any]]:
-    """Yield the answers of a model to lines. settings: the arguments of `_answering`."""
-    from logicgen.measures.answering import CHUNK
-    from logicgen.processes.pool import Failure, Pool
-
-    chunks = iter(lambda: list(islice(lines, CHUNK)), [])
-    with Pool(_answerer, settings, count=workers) as pool:
-        for rows in pool.map(chunks):
-            if isinstance(rows, Failure):
-                raise LogicgenError(f"a process that answers problems: {rows.reason}")
-            yield from rows
-
-
-def _answerer(*settings: Any) -> Callable[[list[str]], list[dict[str, Any]]]:
-    """Return a function that answers lines, for a worker process. See `_answering`."""
-    answering = _answering(*settings).__enter__()
-    return lambda lines: list(answering.answer_lines(lines))
-
-
-def _answering(
+def answering(
     task: str,
     model: str,
     solver: str | None,
@@ -184,6 +166,7 @@ def _answering(
     draws: int,
     workers: int = 1,
 ) -> Respondent:
+    """Return a trained model or a control that answers problems. See `solve_lines`."""
     from logicgen.tasks import load_task
 
     opened = load_task(task)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from logicgen.errors import LogicgenError, shown
 from logicgen.extras import DECISIVE, extras_named
 from logicgen.files import prepare_folder, write_text
+from logicgen.library.judging import answering
 from logicgen.library.models import load_model
 from logicgen.library.progress import Bars, no_bars
 from logicgen.tasks.controls import PREFIX
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from logicgen.data.suite import Suite
     from logicgen.measures.answering import Respondent
     from logicgen.measures.outcome_log import OutcomeLog
-    from logicgen.measures.suite_results import SystemOpener
+    from logicgen.measures.suite_results import Answers
+    from logicgen.measures.verified import Outcome
     from logicgen.scoring import Judgement
     from logicgen.scoring.completions import Mode
     from logicgen.tasks import Task
@@ -101,9 +103,9 @@ def run_suite(
             result = _judged(suite, Path(system), name, mode, workers, progress)
             result.write(path)
         else:
-            opened, log = _opened(system, workers), _log(suite, system, draws, path)
+            answers, log = _answers(system, workers), _log(suite, system, draws, path)
             settings: dict[str, Any] = {"parts": parts, "progress": progress, "log": log}
-            result = suite_results.run_suite(suite, name, opened, draws, **settings)
+            result = suite_results.run_suite(suite, name, answers, draws, **settings)
             result.write(path)
             log.remove()
     listed = suite_results.listed_scores(suite)
@@ -147,40 +149,40 @@ def _judged(suite: Suite, path: Path, name: str, mode: Mode, workers: int, progr
         return suite_results.judge_suite_replies(suite, name, completions, scored, progress)
 
 
-def _opened(system: str, workers: int) -> SystemOpener:
-    """Return a function that opens a system for a task."""
-    from logicgen.measures.answering import Answering, ControlRespondent, SolverRespondent
+def _answers(system: str, workers: int) -> Answers:
+    """Return a function that asks a system, in a number of processes."""
+    from logicgen.measures.answering import Respondent, ask
     from logicgen.measures.leaderboard import SOLVER
 
-    options: dict[str, Any] = {"workers": workers, "seconds": SECONDS}
-    if system.startswith(PREFIX):
-        name = system.removeprefix(PREFIX)
+    steps = system.removeprefix(SOLVER)
+    if steps != system and (not steps.isdecimal() or not int(steps)):
+        raise LogicgenError(f"{shown(system)}: give a number of steps, such as solver:100")
+    model = None if system.startswith((PREFIX, SOLVER)) else load_model(system)
 
-        def control(task: Task, draws: int) -> Respondent | None:
-            if name not in task.controls:
-                return None
-            return ControlRespondent(task.name, name, None, draws, **options)
-
-        return control
-    if system.startswith(SOLVER):
-        steps = system.removeprefix(SOLVER)
-        if not steps.isdecimal() or not int(steps):
-            raise LogicgenError(f"{shown(system)}: give a number of steps, such as solver:100")
-
-        def solver(task: Task, draws: int) -> Respondent | None:
-            if task.logic is None:
-                return None
-            return SolverRespondent(task.name, int(steps), None, 1, **options)
-
-        return solver
-    model = load_model(system)
-
-    def trained(task: Task, draws: int) -> Respondent | None:
-        if task.name != model.task_name:
+    def answers(task: Task, draws: int, problems: list[str]) -> Iterator[list[Outcome]] | None:
+        if model is not None:
+            known = task.name == model.task_name
+        elif system.startswith(SOLVER):
+            known = task.logic is not None
+        else:
+            known = system.removeprefix(PREFIX) in task.controls
+        if not known:
             return None
-        return Answering(model.answerer(task, system), None, draws, **options)
+        arguments = system, task.name, draws
+        return ask(Respondent.outcomes, _respondent, arguments, problems, workers)
 
-    return trained
+    return answers
+
+
+def _respondent(system: str, task: str, draws: int) -> Respondent:
+    """Open a system, which is a model, a control or a solver with an effort."""
+    from logicgen.measures.answering import SolverRespondent
+    from logicgen.measures.leaderboard import SOLVER
+
+    if system.startswith(SOLVER):
+        effort = int(system.removeprefix(SOLVER))
+        return SolverRespondent(task, effort, None, 1, seconds=SECONDS)
+    return answering(task, system, None, SECONDS, draws)
 
 
 def check_results(

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from textwrap import shorten
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
 from logicgen.errors import FormatError, LogicgenError
 from logicgen.measures.verified import Outcome, VerifiedSearch, different, draw_until_accepted
 from logicgen.measures.verifier import Verifier
+from logicgen.processes.pool import Failure, Pool
 from logicgen.solvers import Status, Verdict
 from logicgen.syntax.answers import Trace
 from logicgen.tasks import Task, fitting_solver, load_task
@@ -28,6 +30,10 @@ if TYPE_CHECKING:
     from logicgen.model.model import Answerer
 
 Row = dict[str, Any]
+Found = TypeVar("Found")
+
+REFUSED = Outcome("", str(Verdict.INVALID), 1)
+"""The outcome of a problem that a program cannot read."""
 
 # Number of input lines, each with a problem, that are answered together.
 CHUNK = 128
@@ -121,8 +127,8 @@ class Respondent(ABC):
                 tried = f"verified, {outcome.draws} of {self.draws} draws used"
                 yield text, "; ".join(filter(None, (tried, warning)))
 
-    def answer_lines(self, lines: Iterable[str]) -> Iterator[Row]:
-        """Yield a result for each line: the problem with `status`, `witness` and `draws`.
+    def answer_lines(self, lines: Iterable[str]) -> list[Row]:
+        """Return a result for each line: the problem with `status`, `witness` and `draws`.
 
         A line contains a problem, or a JSON object with the key `problem`. The status is `sat` with
         a verified witness, or `unsat` if the solver confirms it. It is `unknown` if no answer was
@@ -130,29 +136,73 @@ class Respondent(ABC):
         contains a `reason`. It contains a `warning` if the problem, or the number of positions of
         its answer, is larger than in the model's training.
         """
-        there = (line for line in lines if line.strip())
-        while chunk := list(islice(there, CHUNK)):
-            rows: list[Row] = []
-            questions: dict[int, Question] = {}
-            for place, line in enumerate(chunk):
-                row = unread(line)
-                try:
-                    row = fields_of(line, drop=EARLIER)
-                    questions[place] = self.question(text_of(row, "problem"))
-                except LogicgenError as error:
-                    reason = str(error).splitlines()[0]
-                    row |= {"status": str(Status.INVALID), "witness": None, "reason": reason}
-                rows.append(row)
-            outcomes = self.answers(list(questions.values()))
-            for place, outcome in zip(questions, outcomes, strict=True):
-                rows[place] |= solved(self.task, outcome)
-                if warning := self.warning(questions[place], outcome):
-                    rows[place]["warning"] = warning
-            yield from rows
+        rows: list[Row] = []
+        questions: dict[int, Question] = {}
+        for place, line in enumerate(lines):
+            row = unread(line)
+            try:
+                row = fields_of(line, drop=EARLIER)
+                questions[place] = self.question(text_of(row, "problem"))
+            except LogicgenError as error:
+                reason = str(error).splitlines()[0]
+                row |= {"status": str(Status.INVALID), "witness": None, "reason": reason}
+            rows.append(row)
+        outcomes = self.answers(list(questions.values()))
+        for place, outcome in zip(questions, outcomes, strict=True):
+            rows[place] |= solved(self.task, outcome)
+            if warning := self.warning(questions[place], outcome):
+                rows[place]["warning"] = warning
+        return rows
+
+    def outcomes(self, problems: Iterable[str]) -> list[Outcome]:
+        """Return the outcomes of problems. If the program cannot read one, it is `REFUSED`."""
+        found, questions = list[Outcome](), dict[int, Question]()
+        for place, problem in enumerate(problems):
+            found.append(REFUSED)
+            with suppress(LogicgenError):
+                questions[place] = self.question(problem)
+        answers = self.answers(list(questions.values()))
+        for place, outcome in zip(questions, answers, strict=True):
+            found[place] = outcome
+        return found
 
     def warning(self, question: Question, outcome: Outcome) -> str:
         """Return a warning about a problem and its answer, or an empty text."""
         return question.warning
+
+
+def ask(
+    method: Callable[[Respondent, list[str]], list[Found]],
+    opened: Callable[..., Respondent],
+    arguments: tuple[Any, ...],
+    texts: Iterable[str],
+    workers: int = 1,
+) -> Iterator[list[Found]]:
+    """Yield the results of a method of `Respondent` for chunks of texts, in their order.
+
+    opened: a function of a module, which returns a respondent if it is called with `arguments`.
+    workers: number of processes, each with its own respondent; 1 means this process.
+    """
+    source = iter(texts)
+    chunks = iter(lambda: list(islice(source, CHUNK)), [])
+    if workers == 1:
+        with opened(*arguments) as respondent:
+            yield from (method(respondent, chunk) for chunk in chunks)
+        return
+    with Pool(_asked, (method, opened, arguments), count=workers) as pool:
+        for found in pool.map(chunks):
+            if isinstance(found, Failure):
+                raise LogicgenError(f"a process that answers problems: {found.reason}")
+            yield found
+
+
+def _asked(
+    method: Callable[[Respondent, list[str]], list[Found]],
+    opened: Callable[..., Respondent],
+    arguments: tuple[Any, ...],
+) -> Callable[[list[str]], list[Found]]:
+    """Return the function with which a worker of `ask` answers chunks."""
+    return partial(method, opened(*arguments).__enter__())
 
 
 class ControlRespondent(Respondent):

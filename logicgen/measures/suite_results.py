@@ -21,7 +21,6 @@ from logicgen.callbacks import StageProgress, no_progress
 from logicgen.data.suite import FORMS, Suite, ratings_of
 from logicgen.errors import LogicgenError, nearest, shown
 from logicgen.files import json_object, read_bytes, write_atomically
-from logicgen.measures.answering import CHUNK, Respondent
 from logicgen.measures.outcome_log import OutcomeLog
 from logicgen.measures.verified import Outcome
 from logicgen.recipes import Table, validate
@@ -30,16 +29,14 @@ from logicgen.solvers import Verdict
 from logicgen.tasks import Task
 from logicgen.tasks.judge import Item
 
-SystemOpener = Callable[[Task, int], Respondent | None]
-"""A function that opens a system, given a task and the most answers to a problem.
+Answers = Callable[[Task, int, list[str]], Iterator[list[Outcome]] | None]
+"""A function that yields a system's outcomes of some problems at a time.
 
-It returns None if the system does not answer problems of the task.
+It takes a task, the most answers to a problem, and problems. It returns None if the system does not
+answer problems of the task.
 """
 
 REMEDY = "run logicgen suite run again"
-
-REFUSED = Outcome("", str(Verdict.INVALID), 1)
-"""The outcome of a problem that a system cannot read."""
 
 
 class PartAnswers(Table):
@@ -149,7 +146,7 @@ def check_version(suite: Suite, name: object, fingerprint: object, where: str) -
 def run_suite(
     suite: Suite,
     system: str,
-    opened: SystemOpener,
+    answers: Answers,
     draws: int,
     *,
     parts: Sequence[str] = (),
@@ -169,16 +166,15 @@ def run_suite(
         task = suite.task(name)
         forms: list[PartAnswers] = []
         for form in range(FORMS):
-            respondent = opened(task, 1 if form else draws)
-            if respondent is None:
+            problems, done = suite.forms(name, form), log.found((name, form))
+            asked = answers(task, 1 if form else draws, problems[len(done) :])
+            if asked is None:
                 break
             label = f"{name}: {'rewrites' if form else 'problems'}"
-            problems, done = suite.forms(name, form), log.found((name, form))
-            with respondent:
-                for outcomes in _outcomes(respondent, problems[len(done) :]):
-                    log.add((name, form), outcomes)
-                    done += outcomes
-                    progress(label, len(done), len(problems))
+            for outcomes in asked:
+                log.add((name, form), outcomes)
+                done += outcomes
+                progress(label, len(done), len(problems))
             forms.append(PartAnswers.of(done))
         if forms:
             found[name] = forms[0].model_copy(update={"rewrites": forms[1:]})
@@ -199,23 +195,6 @@ def result_of(
         logicgen=version("logicgen"),
         parts=dict(parts),
     )
-
-
-def _outcomes(respondent: Respondent, problems: list[str]) -> Iterator[list[Outcome]]:
-    """Yield the outcomes of the next problems. If the system cannot read one, it is `invalid`."""
-    for first in range(0, len(problems), CHUNK):
-        chunk = problems[first : first + CHUNK]
-        outcomes = [REFUSED] * len(chunk)
-        questions = {}
-        for place, problem in enumerate(chunk):
-            try:
-                questions[place] = respondent.question(problem)
-            except LogicgenError:
-                continue
-        answers = respondent.answers(list(questions.values()))
-        for place, outcome in zip(questions, answers, strict=True):
-            outcomes[place] = outcome
-        yield outcomes
 
 
 def check_verdicts(

@@ -96,9 +96,9 @@ def test_only_the_problems_without_an_answer_are_drawn_again():
 def test_lines():
     fake = Fake("{ a }", "{ ! a }")
     earlier = '"reason": "old", "warning": "old"'
-    lines = ["X p\n", "\n", f'{{"id": 7, "problem": "! q", {earlier}}}', "X (", "a & ! a"]
+    lines = ["X p\n", f'{{"id": 7, "problem": "! q", {earlier}}}', "X (", "a & ! a"]
     with Answering(fake, draws=2) as answering:
-        rows = list(answering.answer_lines(lines))
+        rows = answering.answer_lines(lines)
     assert [row["status"] for row in rows] == ["sat", "sat", "invalid", "unknown"]
     assert rows[0] == {"problem": "X p", "status": "sat", "witness": "{p}", "draws": 1}
     assert rows[1] == {"id": 7, "problem": "! q", "status": "sat", "witness": "{!q}", "draws": 2}

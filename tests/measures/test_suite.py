@@ -13,7 +13,7 @@ from logicgen import library, recipes
 from logicgen.data.prompts import write_lines
 from logicgen.data.suite import Suite, SuiteRecipe, open_suite
 from logicgen.errors import LogicgenError
-from logicgen.measures import answering, suite_results
+from logicgen.measures import answering
 from logicgen.measures.answering import ControlRespondent
 from logicgen.measures.leaderboard import best_control, leaderboard
 from logicgen.measures.suite_results import (
@@ -147,7 +147,7 @@ def test_the_scores_of_a_control_are_those_of_its_answers(suite, vote):
 
 def test_an_interrupted_run_goes_on(suite, vote, tmp_path, monkeypatch):
     """Even if its last line was cut off. Damaged lines are computed again."""
-    monkeypatch.setattr(suite_results, "CHUNK", 8)
+    monkeypatch.setattr(answering, "CHUNK", 8)
     out, asked = tmp_path / "vote.json", []
 
     def stop_after(chunks):
@@ -180,6 +180,13 @@ def test_an_interrupted_run_goes_on(suite, vote, tmp_path, monkeypatch):
             library.run_suite(suite, "control:vote", out, draws=4)
         library.run_suite(suite, "control:vote", tmp_path / "other.json", draws=2)
     assert len(asked) == 4 * 12
+    assert out.read_bytes() == vote[0].read_bytes()
+
+
+def test_several_processes_give_the_same_result(suite, vote, tmp_path, monkeypatch):
+    monkeypatch.setattr(answering, "CHUNK", 8)
+    out = tmp_path / "vote.json"
+    library.run_suite(suite, "control:vote", out, draws=4, workers=2)
     assert out.read_bytes() == vote[0].read_bytes()
 
 
