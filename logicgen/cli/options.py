@@ -186,7 +186,7 @@ DEVICE = click.option(
     "--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True
 )
 SEED = integer_option("--seed", 0, least=0)
-WORKERS = integer_option("--workers", 1)
+WORKERS = integer_option("--workers", 1, help="Processes that share the work.")
 TASK = click.option(
     "--task", help="A name from `logicgen list tasks`. Not needed for DIMACS files."
 )
