@@ -10,6 +10,7 @@ A plugin is an entry point of an installed package, in one of the groups `logicg
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -113,6 +114,15 @@ def extras_named() -> Iterator[None]:
         if missing is None:
             raise
         raise missing from None
+
+
+def use_one_thread() -> None:
+    """Let PyTorch use one thread in this process, if it is imported later.
+
+    A model that answers few problems at a time has small tensors. Several threads would wait for
+    each other longer than they work.
+    """
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 def plugins(group: str) -> dict[str, EntryPoint]:

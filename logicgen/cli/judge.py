@@ -24,6 +24,7 @@ from logicgen.cli.options import (
 )
 from logicgen.cli.terminal import is_standard_output, progress_bars, put, say
 from logicgen.errors import LogicgenError, printable
+from logicgen.extras import use_one_thread
 
 Row = dict[str, Any]
 
@@ -90,6 +91,8 @@ def solve(
     if source is None and target is not None:
         raise click.UsageError("--out goes with --in FILE")
     options["draws"] = options["draws"] or 16
+    if options["model"] is not None:
+        use_one_thread()
     if source is not None:
         rows = library.solve_lines(task, source, **options)
         _check_lines(source, run_bulk(rows, target, "status", "solving")["invalid"], "answered")

@@ -12,6 +12,7 @@ from logicgen import library
 from logicgen.cli import options as opt
 from logicgen.cli.terminal import put, say, stage_bars
 from logicgen.errors import LogicgenError
+from logicgen.extras import use_one_thread
 from logicgen.library.suites import SUITE
 
 _COMMON = opt.together(
@@ -70,6 +71,7 @@ def run(system: str, out: Path | None, mode: Any, **options: Any) -> None:
     common = {name: options.pop(name) for name in ("suite", "problems")}
     suite = _open(**common, workers=options["workers"])
     options |= {"mode": mode or "strict", "bars": stage_bars}
+    use_one_thread()
     try:
         lines, path = library.run_suite(suite, system, out, **options)
     except KeyboardInterrupt as stopped:

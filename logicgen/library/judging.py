@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
+from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from logicgen.errors import LogicgenError
@@ -108,7 +109,7 @@ def shown_answers(
     Raises LogicgenError and FormatError as `solve` does.
     """
     if model is not None:
-        with answering(task, model, solver, timeout, draws, workers) as respondent:
+        with _answering(task, model, solver, timeout, draws, workers) as respondent:
             yield from respondent.shown(problems)
         return
     from logicgen.solvers import Status
@@ -151,14 +152,22 @@ def solve_lines(
     if model is None:
         limits = Limits(timeout or 10.0, MEMORY)
         return lines.solve_lines(task, lines.read_lines(source), solver, workers, limits)
-    with extras_named():
-        from logicgen.measures.answering import Respondent, ask
-    there = (line for line in lines.read_lines(source) if line.strip())
-    settings = task, model, solver, timeout, draws
-    return chain.from_iterable(ask(Respondent.answer_lines, answering, settings, there, workers))
+    opened = partial(_answering, task, model, solver, timeout, draws)
+    return _answered(opened(), opened, lines.read_lines(source), workers)
 
 
-def answering(
+def _answered(
+    respondent: Respondent, opened: Callable[[], Respondent], lines: Iterator[str], workers: int
+) -> Iterator[dict[str, Any]]:
+    from logicgen.measures.answering import Respondent, ask
+
+    there = (line for line in lines if line.strip())
+    with closing(ask(Respondent.answer_lines, respondent, opened, there, workers)) as found:
+        for rows in found:
+            yield from rows
+
+
+def _answering(
     task: str,
     model: str,
     solver: str | None,
@@ -166,7 +175,6 @@ def answering(
     draws: int,
     workers: int = 1,
 ) -> Respondent:
-    """Return a trained model or a control that answers problems. See `solve_lines`."""
     from logicgen.tasks import load_task
 
     opened = load_task(task)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from importlib.metadata import version
@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from logicgen.errors import LogicgenError, shown
 from logicgen.extras import DECISIVE, extras_named
 from logicgen.files import prepare_folder, write_text
-from logicgen.library.judging import answering
 from logicgen.library.models import load_model
 from logicgen.library.progress import Bars, no_bars
 from logicgen.tasks.controls import PREFIX
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from logicgen.measures.outcome_log import OutcomeLog
     from logicgen.measures.suite_results import Answers
     from logicgen.measures.verified import Outcome
+    from logicgen.model.model import Model
     from logicgen.scoring import Judgement
     from logicgen.scoring.completions import Mode
     from logicgen.tasks import Task
@@ -159,30 +159,38 @@ def _answers(system: str, workers: int) -> Answers:
         raise LogicgenError(f"{shown(system)}: give a number of steps, such as solver:100")
     model = None if system.startswith((PREFIX, SOLVER)) else load_model(system)
 
-    def answers(task: Task, draws: int, problems: list[str]) -> Iterator[list[Outcome]] | None:
-        if model is not None:
-            known = task.name == model.task_name
-        elif system.startswith(SOLVER):
-            known = task.logic is not None
-        else:
-            known = system.removeprefix(PREFIX) in task.controls
-        if not known:
+    def answers(task: Task, draws: int, problems: list[str]) -> Generator[list[Outcome]] | None:
+        opened = partial(_respondent, system, task.name, draws)
+        if (respondent := opened(model=model)) is None:
             return None
-        arguments = system, task.name, draws
-        return ask(Respondent.outcomes, _respondent, arguments, problems, workers)
+        return ask(Respondent.outcomes, respondent, opened, problems, workers)
 
     return answers
 
 
-def _respondent(system: str, task: str, draws: int) -> Respondent:
-    """Open a system, which is a model, a control or a solver with an effort."""
-    from logicgen.measures.answering import SolverRespondent
-    from logicgen.measures.leaderboard import SOLVER
+def _respondent(
+    system: str, name: str, draws: int, model: Model | None = None
+) -> Respondent | None:
+    """Return a system that answers problems of a task; None if it does not answer them.
 
+    model: the system, if it is a model that is loaded.
+    """
+    from logicgen.measures.answering import Answering, ControlRespondent, SolverRespondent
+    from logicgen.measures.leaderboard import SOLVER
+    from logicgen.tasks import load_task
+
+    task = load_task(name)
+    if system.startswith(PREFIX):
+        control = system.removeprefix(PREFIX)
+        known = control in task.controls
+        return ControlRespondent(name, control, None, draws, seconds=SECONDS) if known else None
     if system.startswith(SOLVER):
-        effort = int(system.removeprefix(SOLVER))
-        return SolverRespondent(task, effort, None, 1, seconds=SECONDS)
-    return answering(task, system, None, SECONDS, draws)
+        steps = int(system.removeprefix(SOLVER))
+        return None if task.logic is None else SolverRespondent(name, steps, seconds=SECONDS)
+    model = model or load_model(system)
+    if name != model.task_name:
+        return None
+    return Answering(model.answerer(task, system), None, draws, seconds=SECONDS)
 
 
 def check_results(

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from itertools import islice
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
 from logicgen.errors import FormatError, LogicgenError
+from logicgen.extras import use_one_thread
 from logicgen.measures.verified import Outcome, VerifiedSearch, different, draw_until_accepted
 from logicgen.measures.verifier import Verifier
+from logicgen.processes.engines import cluster
 from logicgen.processes.pool import Failure, Pool
 from logicgen.solvers import Status, Verdict
 from logicgen.syntax.answers import Trace
@@ -35,11 +36,11 @@ Found = TypeVar("Found")
 REFUSED = Outcome("", str(Verdict.INVALID), 1)
 """The outcome of a problem that a program cannot read."""
 
-# Number of input lines, each with a problem, that are answered together.
-CHUNK = 128
+# The most texts that are answered together, and their most characters.
+CHUNK, CHARACTERS = 128, 2**20
 
-# The most tokens of an answer (`Task.answer_room`) are rounded up to a power of two, at least ROOM.
-# So most problems have the same number, and are answered together.
+# Instead of the most tokens of an answer (`Task.answer_room`), the next larger power of two is the
+# limit, and at least ROOM. So most problems have the same limit, and are answered together.
 ROOM = 64
 
 # A problem may have FEWEST tokens, or eight times the tokens of the longest training problem, but
@@ -173,36 +174,50 @@ class Respondent(ABC):
 
 def ask(
     method: Callable[[Respondent, list[str]], list[Found]],
-    opened: Callable[..., Respondent],
-    arguments: tuple[Any, ...],
+    respondent: Respondent,
+    opened: Callable[[], Respondent | None],
     texts: Iterable[str],
     workers: int = 1,
-) -> Iterator[list[Found]]:
+) -> Generator[list[Found]]:
     """Yield the results of a method of `Respondent` for chunks of texts, in their order.
 
-    opened: a function of a module, which returns a respondent if it is called with `arguments`.
-    workers: number of processes, each with its own respondent; 1 means this process.
+    workers: number of processes. If there are several, each has a respondent of its own, which
+        `opened` returns; a partial function of a module. Otherwise `respondent` answers.
     """
-    source = iter(texts)
-    chunks = iter(lambda: list(islice(source, CHUNK)), [])
-    if workers == 1:
-        with opened(*arguments) as respondent:
-            yield from (method(respondent, chunk) for chunk in chunks)
+    if workers == 1 or cluster() is not None:
+        with respondent:
+            yield from (method(respondent, chunk) for chunk in _chunks(texts))
         return
-    with Pool(_asked, (method, opened, arguments), count=workers) as pool:
-        for found in pool.map(chunks):
+    with Pool(_asked, (method, opened), count=workers) as pool:
+        for found in pool.map(_chunks(texts)):
             if isinstance(found, Failure):
-                raise LogicgenError(f"a process that answers problems: {found.reason}")
+                raise LogicgenError(
+                    f"a process that answers problems: {found.reason}: use fewer --workers"
+                )
             yield found
+
+
+def _chunks(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Yield the texts in lists of up to `CHUNK` texts and about `CHARACTERS` characters."""
+    chunk: list[str] = []
+    for text in texts:
+        chunk.append(text)
+        if len(chunk) == CHUNK or sum(map(len, chunk)) > CHARACTERS:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk
 
 
 def _asked(
     method: Callable[[Respondent, list[str]], list[Found]],
-    opened: Callable[..., Respondent],
-    arguments: tuple[Any, ...],
+    opened: Callable[[], Respondent | None],
 ) -> Callable[[list[str]], list[Found]]:
     """Return the function with which a worker of `ask` answers chunks."""
-    return partial(method, opened(*arguments).__enter__())
+    use_one_thread()
+    respondent = opened()
+    assert respondent is not None
+    return partial(method, respondent)
 
 
 class ControlRespondent(Respondent):
@@ -244,30 +259,13 @@ class SolverRespondent(Respondent):
 
 
 class Answering(Respondent):
-    """A model that answers problems. Options: see `Respondent`.
-
-    In the context of this object, PyTorch has one thread. Its tensors are small, and two threads
-    would wait for each other longer than they work.
-    """
+    """A model that answers problems. Options: see `Respondent`."""
 
     def __init__(self, model: Answerer, *options: Any, **further: Any) -> None:
         from logicgen.nn.samples import Sampling
 
         super().__init__(model.task_name, *options, **further)
         self.model, self.search = model, VerifiedSearch(self.draws, Sampling(seed=1))
-
-    def __enter__(self) -> Self:
-        import torch
-
-        self._threads = torch.get_num_threads()
-        torch.set_num_threads(1)
-        return super().__enter__()
-
-    def __exit__(self, *error: object) -> None:
-        import torch
-
-        torch.set_num_threads(self._threads)
-        super().__exit__(*error)
 
     def question(self, text: str) -> Question:
         """Parse a problem in infix or prefix notation, and translate it for the model.

@@ -8,7 +8,8 @@ answer each.
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -29,7 +30,7 @@ from logicgen.solvers import Verdict
 from logicgen.tasks import Task
 from logicgen.tasks.judge import Item
 
-Answers = Callable[[Task, int, list[str]], Iterator[list[Outcome]] | None]
+Answers = Callable[[Task, int, list[str]], Generator[list[Outcome]] | None]
 """A function that yields a system's outcomes of some problems at a time.
 
 It takes a task, the most answers to a problem, and problems. It returns None if the system does not
@@ -171,10 +172,11 @@ def run_suite(
             if asked is None:
                 break
             label = f"{name}: {'rewrites' if form else 'problems'}"
-            for outcomes in asked:
-                log.add((name, form), outcomes)
-                done += outcomes
-                progress(label, len(done), len(problems))
+            with closing(asked):
+                for outcomes in asked:
+                    log.add((name, form), outcomes)
+                    done += outcomes
+                    progress(label, len(done), len(problems))
             forms.append(PartAnswers.of(done))
         if forms:
             found[name] = forms[0].model_copy(update={"rewrites": forms[1:]})

@@ -243,4 +243,4 @@ def test_several_processes_answer_a_file_in_its_order(tmp_path):
     assert [row["witness"] for row in answered] == [f"{name}=0" for name in names]
     assert wrong["status"] == "invalid"
     with pytest.raises(LogicgenError, match="no control of propositional has this name"):
-        list(solve_lines("propositional", str(file), model="control:no"))
+        solve_lines("propositional", str(file), model="control:no", workers=2)
