@@ -282,8 +282,9 @@ class SymbolInvariantTable(EncoderDecoderTable):
             reads the fused view of these streams.
         fused_view: the features of the view at operators: the mean of all streams; with
             `mean-and-maximum` also their maximum, through a linear layer.
-        most_symbols: the most symbols of training problems. The mean of n streams, if there are
-            more, is n / most_symbols times as far from their median. Unchanged if not given.
+        most_symbols: a number of symbols that training problems often have. The mean of n streams,
+            if there are more, is n / most_symbols times as far from their median. Unchanged if not
+            given.
         reserved: number of streams for symbols that the problem lacks.
         chunk: number of streams computed at a time when answering; all if not given.
     """
