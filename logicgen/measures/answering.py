@@ -181,8 +181,12 @@ def ask(
 ) -> Generator[list[Found]]:
     """Yield the results of a method of `Respondent` for chunks of texts, in their order.
 
-    workers: number of processes. If there are several, each has a respondent of its own, which
-        `opened` returns; a partial function of a module. Otherwise `respondent` answers.
+    respondent: answers all chunks if there is one worker.
+    opened: a function that can be pickled. It returns such a respondent; each of several workers
+        calls it once.
+    workers: number of processes.
+
+    Raises LogicgenError if a worker dies twice at one chunk.
     """
     if workers == 1 or cluster() is not None:
         with respondent:

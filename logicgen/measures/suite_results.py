@@ -31,7 +31,7 @@ from logicgen.tasks import Task
 from logicgen.tasks.judge import Item
 
 Answers = Callable[[Task, int, list[str]], Generator[list[Outcome]] | None]
-"""A function that yields a system's outcomes of some problems at a time.
+"""A function that asks a system, and yields the outcomes of a few problems at a time.
 
 It takes a task, the most answers to a problem, and problems. It returns None if the system does not
 answer problems of the task.
