@@ -99,7 +99,7 @@ class Respondent(ABC):
         """Return the outcome of each question: the first answer that the solver accepts.
 
         Answers contain the user's symbols. If the solver accepts no answer, the outcome contains
-        the most trusted answer and its verdict.
+        the first answer and its verdict.
         """
 
     def _judge(self, questions: list[Question], answers: list[str]) -> list[str]:
@@ -326,9 +326,8 @@ class Answering(Respondent):
     def answers(self, questions: list[Question]) -> list[Outcome]:
         """Return the outcome of each question: see `Respondent.answers`.
 
-        An answer does not depend on the other questions,
-        because all questions of a batch have the same number of symbols and the same limit of
-        tokens.
+        An answer does not depend on the other questions, because all questions of a batch have the
+        same alphabet and the same limit of tokens.
         """
         ids = [self.model.vocabulary.encode(question.asked) for question in questions]
         budgets = [

@@ -69,7 +69,7 @@ def problems_together(streams: int, tokens: int, device: torch.device) -> int:
 def answered_together(
     sizes: Sequence[tuple[int, int]], prefixes: int, batch_size: int, device: torch.device
 ) -> Iterator[list[int]]:
-    """Yield the numbers of problems that are answered together, the largest problems first.
+    """Yield the indices of problems that are answered together, the largest problems first.
 
     sizes: numbers of streams and tokens of each problem.
     prefixes: number of unfinished answers to a problem.
@@ -87,8 +87,9 @@ def answered_together(
 def return_memory(device: torch.device) -> None:
     """Return freed memory to the system, if this process holds more than `MOST_HELD` bytes.
 
-    This needs a CPU and the C library glibc. Otherwise glibc keeps freed memory between blocks in
-    use. After several pieces of a batch, this can be as much as one piece needs.
+    Without this call, the C library glibc keeps freed memory between blocks in use. After several
+    pieces of a batch, this can be as much as one piece needs. On a GPU, or without glibc, it does
+    nothing.
     """
     if device.type == "cpu" and _trim is not None and _held() > MOST_HELD:
         _trim(0)

@@ -1,7 +1,7 @@
 """Encoder-decoders, which answer problems: embedding, Transformer, loss and predictions.
 
-Shapes: B problems, S tokens of a problem, T tokens of an answer, F fixed tokens (all tokens except
-symbols), V = F + symbols.
+Shapes: B problems, R answers, S tokens of a problem, T tokens of an answer, F fixed tokens (all
+tokens except symbols), V = F + symbols.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class EncoderDecoder(Model):
 
     Attributes:
         alphabet: number of symbols in the training data.
-        region: the ranges of the number of symbols and of the length of the training problems.
+        region: the ranges of symbols and lengths of the training data sets.
     """
 
     noun = "an encoder-decoder"

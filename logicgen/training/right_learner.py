@@ -34,7 +34,7 @@ STORED = 0.5
 """Share of stored answers among the answers that the decoder reads."""
 
 LIKELY = 0.01
-"""Tokens with a larger probability are likely: a solver judges them (`NextTokens.also`)."""
+"""In LTL, a solver judges tokens with a larger probability (`NextTokens.also`)."""
 
 
 class RightPath(NamedTuple):
@@ -82,7 +82,7 @@ def right_mask(model: EncoderDecoder, paths: Sequence[RightPath], probability: T
 
 
 class RightTokensLearner(ModelLearner):
-    """A model that may write any right answer to a stored problem."""
+    """A learner whose model may write any right answer to a stored problem."""
 
     model: EncoderDecoder
     data: ProblemData
