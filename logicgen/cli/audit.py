@@ -91,6 +91,8 @@ def _loaded(name: str) -> Any:
             assert spec is not None
             assert spec.loader is not None
             module = module_from_spec(spec)
+            sys.modules[spec.name] = module  # dataclasses of the file look it up
+            sys.path.insert(0, str(Path(place).parent))  # also find modules beside the file
             spec.loader.exec_module(module)
         else:
             sys.path.insert(0, "")  # also find modules in the current folder, as `python -m` does

@@ -178,8 +178,8 @@ def _convert_notation(task: str, notation: Any, source: str, target: str | None)
     "--mean",
     metavar="RUN=SHARE",
     multiple=True,
-    help="Write a weighted mean of SOURCE's weights and those of this model. May be repeated;"
-    " SOURCE has the rest.",
+    help="Write a weighted mean of SOURCE's weights and those of RUN. May be repeated; SOURCE"
+    " has the remaining share.",
 )
 @click.option(
     "--for",
@@ -209,7 +209,7 @@ def export(
     """Write a trained model for publication, or a data set as prompts, into the folder TARGET.
 
     SOURCE is the folder of a trained model. The weights are written in half precision, with a model
-    card that contains the scores in SOURCE/grid and SOURCE/test, if present. With --for, SOURCE is
+    card. Without --mean, it contains all scores in SOURCE. With --for, SOURCE is
     a data set, and each split becomes a file of prompts for trainers of language models.
 
     \b

@@ -179,7 +179,7 @@ def _verify_one(
             say(note)
     if reason and verdict == "invalid":
         put(verdict)
-        say(f"the answer does not parse: {reason}")
+        say(f"the answer is invalid: {reason}")
     else:
         put(f"{verdict}: {reason}" if reason else verdict)
     return 0 if verdict == "correct" else 1

@@ -280,7 +280,7 @@ OF_REPLIES = ("mode", "mixed_prompts")
 MODE = click.option(
     "--mode",
     type=click.Choice(["strict", "tolerant"]),
-    help="For REPLIES: where in a completion the answer may be [strict].",
+    help="For REPLIES: read answers only in tags, or anywhere [strict].",
 )
 REPLIES = together(
     MODE,

@@ -24,7 +24,7 @@ from pathlib import Path
 from logicgen.data.opening import as_dataset, load_dataset
 from logicgen.errors import LogicgenError, at, reading
 from logicgen.files import part_path, write_texts
-from logicgen.syntax.answers import Assignment
+from logicgen.syntax.answers import NO_ANSWER, Assignment
 from logicgen.syntax.clauses import (
     CNF,
     SUFFIX,
@@ -226,11 +226,13 @@ def _write_example(example: Example, path: Path, label: str) -> None:
     text = write_cnf(CNF(max(number.values(), default=0), clauses), comments)
     path.with_suffix(SUFFIX).write_text(text, encoding="utf-8")
     if answer is not None:
-        literals = [
-            number[name] if value else -number[name]
-            for name, value in Assignment.read_prefix(answer).literals
-            if name in number  # symbols that do not occur in the problem are left out
-        ]
+        literals = None
+        if answer != NO_ANSWER.prefix:
+            literals = [
+                number[name] if value else -number[name]
+                for name, value in Assignment.read_prefix(answer).literals
+                if name in number  # symbols that do not occur in the problem are left out
+            ]
         path.with_suffix(ANSWER).write_text(write_model(literals), encoding="utf-8")
 
 
@@ -250,7 +252,11 @@ def read_dimacs(path: Path, task: Task) -> Iterator[Example]:
         answer = None
         if os.path.isfile(beside := file.with_suffix(ANSWER)):
             with reading(beside):
-                literals = read_model(beside.read_bytes(), str(beside))
-            pairs = ((symbol_name(abs(literal) - 1), literal > 0) for literal in literals)
-            answer = task.encode(Assignment(tuple(pairs)))
+                text = beside.read_bytes()
+            if text == write_model(None).encode():
+                answer = NO_ANSWER.prefix
+            else:
+                literals = read_model(text, str(beside))
+                pairs = ((symbol_name(abs(literal) - 1), literal > 0) for literal in literals)
+                answer = task.encode(Assignment(tuple(pairs)))
         yield task.encode(problem), answer

@@ -59,7 +59,9 @@ def verify(
     solver: str | None = None,
     timeout: float | None = None,
 ) -> Verdict:
-    """Return the verdict on an answer: `correct`, `incorrect`, or `invalid` if it does not parse.
+    """Return the verdict on an answer: `correct`, `incorrect`, or `invalid`.
+
+    An answer that is contradictory or does not parse is invalid.
 
     timeout: time limit in seconds. If it is reached, the verdict is `unknown`.
 
@@ -83,7 +85,7 @@ def verdict_and_reason(
 
 
 def reading_note(task: str, problem: str) -> str:
-    """Return warnings about words of an LTL problem such as `Fa`, which is parsed as `F(a)`."""
+    """Return warnings about words of an LTL problem such as `Fab`, parsed as `F(ab)`."""
     from logicgen.syntax.formula_language import split_words
 
     words = split_words(problem) if task == "ltl" else []

@@ -272,8 +272,8 @@ def cut_grammar(
 ) -> tuple[list[str], str]:
     """Remove the connection between two units of a grammar, `above` and `below`.
 
-    Return lines about the sentences that the grammar no longer produces, and a text with the path
-    of the new grammar. The text is empty if there are too many sentences to list.
+    Return lines about the sentences that lose over half of their probability, and a text with the
+    path of the new grammar. The text is empty if there are too many sentences to list.
     """
     with extras_named():
         from logicgen.experiments.grammars import cut_grammar

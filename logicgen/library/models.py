@@ -56,9 +56,9 @@ def evaluate(
         answer that the solver accepts.
     settings: `split`, `limit`, `device`, `workers`, `embedding_seeds`, ... as in
         `logicgen evaluate`. A corpus also allows `context` and `beyond`. A file of replies allows
-        only `split`, `mode`, `timeout`, `workers` and `mixed_prompts`.
+        only `split`, `mode`, `timeout`, `workers`, `controls` and `mixed_prompts`.
 
-    Raises LogicgenError if the model does not fit the data, or if the folder holds other files.
+    Raises LogicgenError if the model does not fit the data, or if the folder cannot be written.
     """
     from logicgen.data.corpus import Corpus
 
@@ -102,7 +102,7 @@ def judge_replies(
     controls: whether the controls of the task answer the same problems.
     settings: settings of `logicgen.measures.replies.judge_replies`.
 
-    Raises LogicgenError if the replies belong to other data, or if the folder holds other files.
+    Raises LogicgenError if the replies belong to other data, or if the folder cannot be written.
     """
     from logicgen.data.opening import as_dataset
     from logicgen.integrations.reply_files import read_replies
@@ -198,7 +198,7 @@ def score_answers(
     votes, shots: for a language model, numbers of drawn answers and of solved examples.
     reset_rows: a seed, to redraw the embeddings of symbols that never occur in training.
     timeout, settings: seconds for each answer, and settings as in `predict_and_verify`.
-    Raises LogicgenError if the model does not fit the data, or if the folder holds other files.
+    Raises LogicgenError if the model does not fit the data, or if the folder cannot be written.
     """
     from logicgen.data.opening import as_dataset
 
@@ -255,7 +255,9 @@ def _answerer(
     from logicgen.model import checkpoint
 
     if str(run).startswith(PREFIX):
-        _check_default({"votes": votes, "reset_rows": reset_rows}, f"{run} is no model")
+        if reset_rows is not None:
+            raise LogicgenError(f"--reset-rows: {run} is no model: leave it out")
+        _check_default({"votes": votes}, f"{run} is no model")
         control = control_answers.ControlAnswerer(data, str(run), shots or 0)
         about = predictions.About.of(control.region, str(run), data, split)
         return control, about, f"{data.name}-{split}" + ("" if shots is None else f"-shots-{shots}")

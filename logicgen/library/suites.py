@@ -100,7 +100,7 @@ def run_suite(
     prepare_folder(path.parent)
     with bars("problems") as progress:
         if replies:
-            result = _judged(suite, Path(system), name, mode, workers, progress)
+            result = _judged(suite, Path(system), name, parts, mode, workers, progress)
             result.write(path)
         else:
             answers, log = _answers(system, workers), _log(suite, system, draws, path)
@@ -129,13 +129,26 @@ def _log(suite: Suite, system: str, draws: int, path: Path) -> OutcomeLog:
     return OutcomeLog(path, identity)
 
 
-def _judged(suite: Suite, path: Path, name: str, mode: Mode, workers: int, progress: Any) -> Any:
-    """Return the result of a file of replies."""
+def _judged(
+    suite: Suite,
+    path: Path,
+    name: str,
+    parts: Sequence[str],
+    mode: Mode,
+    workers: int,
+    progress: Any,
+) -> Any:
+    """Return the result of a file of replies. parts: the parts to judge; all if empty."""
     from logicgen.integrations.reply_files import read_replies
     from logicgen.measures import suite_results
     from logicgen.scoring import Scorer
 
     completions = suite_results.read_suite_replies(suite, read_replies(path), str(path))
+    if lacking := [part for part in parts if part not in completions]:
+        raise LogicgenError(
+            f"{path}: no replies to part {lacking[0]}: leave out --part {lacking[0]}"
+        )
+    completions = {part: completions[part] for part in parts or completions}
     with ExitStack() as stack:
         scorers: dict[str, Scorer] = {}
 

@@ -147,12 +147,13 @@ def comparison_lines(score: Mapping[str, Any]) -> list[str]:
         line = f"{called}: some control is right on each problem"
         if found["hard_examples"]:
             line = (
-                f"{called}: no control is right on {found['hard_examples']:,} problems, these"
-                f" answers on {100 * found['hard_accuracy']:.1f}% of them"
+                f"{called}: no control is right on {found['hard_examples']:,} problems, this"
+                f" system on {100 * found['hard_accuracy']:.1f}% of them"
             )
         lines.append(
-            f"{line}; only these are right: {found['model_only']:,}, only {found['best_control']}:"
-            f" {found['control_only']:,} (McNemar p = {found['mcnemar_p']:.2g})"
+            f"{line}; only this system is right: {found['model_only']:,}, only"
+            f" {found['best_control']}: {found['control_only']:,}"
+            f" (McNemar p = {found['mcnemar_p']:.2g})"
         )
     return lines
 

@@ -122,7 +122,9 @@ def _ending(
     if until is None:
         return lambda ids: False, tokens.decode
     try:
-        wanted = tokens.encode(until).tolist()
+        # A model of letters writes a blank only after letters.
+        before = "a" if tokens.kind == "letters" else ""
+        wanted = tokens.encode(before + until).tolist()[len(before) :]
     except UnicodeEncodeError:
         raise LogicgenError("--until: not UTF-8: convert it") from None
     if not wanted:

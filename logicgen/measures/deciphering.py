@@ -39,6 +39,7 @@ class DecipheredText:
         staying: no key changes ids below this number.
         names: the tokens of the model.
         blanks: the characters that a model of letters read as blanks.
+        left_out: the number of symbols at the end of the text that fill no row.
     """
 
     tokens: np.ndarray
@@ -46,6 +47,7 @@ class DecipheredText:
     staying: int
     names: Tokens
     blanks: str = ""
+    left_out: int = 0
 
     def key(self) -> dict[int, tuple[int, float, int]]:
         """Return for each cipher symbol the plain symbol, its share of the votes, and the votes.
@@ -99,7 +101,8 @@ def decipher(
         with torch.no_grad():
             states = model.hidden_states(row[None], [number])[layer - 1]
             likely.append((probes[layer](states) / temperature).softmax(-1)[0].cpu().numpy())
-    return DecipheredText(rows, np.stack(likely), ciphers.staying, corpus.tokens, blanks)
+    votes, left_out = np.stack(likely), len(ids) - rows.size
+    return DecipheredText(rows, votes, ciphers.staying, corpus.tokens, blanks, left_out)
 
 
 def _encoded(tokens: Tokens, path: Path) -> tuple[np.ndarray, str]:
@@ -155,6 +158,11 @@ def deciphered_lines(found: DecipheredText, symbol: str | None = None) -> list[s
         ]
         if found.blanks:
             lines.append(f"read as blanks, because they are not letters: {shortened(found.blanks)}")
+        if found.left_out:
+            row = found.tokens.shape[1]
+            lines.append(
+                f"not read, because they fill no row of {row}: the last {found.left_out} symbols"
+            )
         return [*lines, found.text()]
     number_of = texts.index(symbol) if symbol in texts else -1
     places = np.argwhere(found.tokens == number_of).tolist()

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 """A JSON object."""
 
-"""A function that reports progress. Arguments: number of finished items, number of all items."""
-
 Picture = tuple[str, str, "Figure"]
 """A figure with the name of its file, without suffix, and its caption: (name, caption, figure)."""
 

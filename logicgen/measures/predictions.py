@@ -280,7 +280,7 @@ def check_fits(model: Answerer, data: Dataset, about: About, ensemble: int = 1) 
     """Raise LogicgenError if the model cannot answer the split.
 
     Possible reasons: an unknown split, another task or vocabulary, more symbols than embedding
-    rows, or an ensemble without random parts of the embedding.
+    rows, or an ensemble that the model cannot form.
     """
     if model.task_name != data.task.name or model.vocabulary != data.vocabulary:
         own, theirs = (

@@ -119,14 +119,14 @@ def _ways_to_write(
     The arguments are those of `text_probability`.
     """
     before, canonical = _ids(model, after, "the text before"), _ids(model, text, "the text")
+    lattice = model.tokens.lattice(text)
+    if model.tokens.kind == "letters":  # a blank at the beginning counts only after letters
+        canonical = _ids(model, after + text, "the text")[len(before) :]
+        lattice = [{int(number): place + 1} for place, number in enumerate(canonical)]
     if not len(canonical):
         raise LogicgenError("the text is empty: give at least one token")
     if not len(before):
         before = _beginning(model)
-    lattice = model.tokens.lattice(text)
-    if model.tokens.kind == "letters":  # a blank at the beginning counts only after letters
-        canonical = _ids(model, after + text, "the text")[len(_ids(model, after, "")) :]
-        lattice = [{int(number): place + 1} for place, number in enumerate(canonical)]
     path = canonical.tolist()
     if whole:
         path.append(model.tokens.end)

@@ -46,8 +46,11 @@ def explanations(
     answers: tuples (problem, answer, verdict), with problem and answer in prefix notation.
     """
     items = [Item(problem, text, verdict=Verdict(verdict)) for problem, text, verdict in answers]
-    new = list(dict.fromkeys(items))
-    found: dict[Item, ExplainedAnswer] = {}
+    # An empty text that is invalid is no answer, even if it is the empty assignment, too.
+    lacking = {item for item in items if not item.answer and item.verdict is Verdict.INVALID}
+    said: list[Any] = ["no answer was found", "", None, None, ""]
+    found: dict[Item, ExplainedAnswer] = dict.fromkeys(lacking, ("", said))
+    new = [item for item in dict.fromkeys(items) if item not in lacking]
     wants = Wants(prefix=True, shown=True, explanation=True)
     with open_pool(judge, (task.name, wants), count=workers) as pool:
         results = pool.map(new, SECONDS, 64)

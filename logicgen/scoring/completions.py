@@ -178,7 +178,7 @@ def _check_length(text: str) -> None:
     """Raise NoAnswerError for a text that is too long."""
     if len(text) > LONGEST_ANSWER:
         raise NoAnswerError(
-            f"the answer has {len(text):,} characters; at most {LONGEST_ANSWER:,} are read"
+            f"the answer has {len(text):,} characters; the limit is {LONGEST_ANSWER:,}"
         )
 
 

@@ -106,7 +106,7 @@ def refusal(completion: object) -> Judgement | None:
         reason = f"the completion is {type(completion).__name__}, not text"
     elif len(completion) > LONGEST_COMPLETION:
         size = f"{len(completion):,} characters"
-        reason = f"the completion has {size}; {LONGEST_COMPLETION:,} are read"
+        reason = f"the completion has {size}; the limit is {LONGEST_COMPLETION:,}"
     return Judgement(Verdict.INVALID, reason=reason) if reason else None
 
 

@@ -116,7 +116,8 @@ def _mapped(
         for result in pool.map(remembered(), limits.seconds, CHUNK):
             line = sent.pop(0)
             if isinstance(result, Failure):
-                yield {**_readable(line), **_undecided(verify, Status.UNKNOWN, result.reason)}
+                row = _readable(line, ("reason",) if verify else EARLIER)
+                yield {**row, **_undecided(verify, Status.UNKNOWN, result.reason)}
             else:
                 yield result
 
@@ -163,10 +164,10 @@ def unread(line: str) -> Row:
     return {"problem": line if len(line) <= LONGEST else f"{line[:80]}..."}
 
 
-def _readable(line: str) -> Row:
-    """Return the fields of a line, or the line itself if it has no fields."""
+def _readable(line: str, drop: Sequence[str] = ()) -> Row:
+    """Return the fields of a line except `drop`, or the line itself if it has no fields."""
     try:
-        return fields_of(line)
+        return fields_of(line, drop=drop)
     except LogicgenError:
         return unread(line)
 

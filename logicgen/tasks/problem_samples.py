@@ -38,7 +38,7 @@ class ProblemSamples:
     occur twice.
 
     Args:
-        task: the name of the task.
+        task: the task that the problems belong to.
         symbols: the number of symbols of a problem: a number, or the fewest and the most.
         length: the number of tokens of a problem: a number, or the fewest and the most.
         seed: another seed gives other problems.

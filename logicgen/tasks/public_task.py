@@ -8,7 +8,7 @@ from typing import Any, Literal
 from logicgen.errors import FormatError, LogicgenError, shown
 from logicgen.solvers import Solution, Verdict
 from logicgen.syntax import rewriting
-from logicgen.syntax.answers import Trace
+from logicgen.syntax.answers import NoAnswer, Trace
 from logicgen.syntax.formula import Formula
 from logicgen.tasks import judge, load_task
 from logicgen.tasks.problem_samples import ProblemSamples, Range
@@ -77,6 +77,8 @@ class PublicTask:
             raise LogicgenError(
                 f"notation: {notation!r}; there are infix, prefix, unicode and latex"
             )
+        if isinstance(value, NoAnswer):
+            return infix
         if not (is_formula or isinstance(value, Trace)):
             raise LogicgenError(
                 f"notation {notation} exists only for formulas and traces: write infix"

@@ -51,6 +51,14 @@ def test_a_reason_of_an_earlier_result_is_dropped():
         assert ("draws" in row) == (judged is verify_lines)
 
 
+def test_a_row_that_reached_a_limit_has_no_earlier_result():
+    hard = "a & " * 30_000 + "b"
+    line = json.dumps({"problem": hard, "draws": 16, "warning": "old", "id": 7})
+    (row,) = solve_lines("propositional", [line], None, 1, Limits(0.01, MEMORY))
+    assert row["status"] == "unknown"
+    assert {*row} == {"problem", "id", "status", "witness", "reason"}
+
+
 @pytest.mark.parametrize("seconds", [1e9, 1e300, float("inf")])
 def test_a_time_limit_may_be_longer_than_a_system_call_can_wait(seconds):
     (row,) = solve_lines("propositional", ["a & b"], None, 1, Limits(seconds, MEMORY))

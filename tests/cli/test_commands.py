@@ -282,7 +282,7 @@ def test_an_answer_that_does_not_parse_is_invalid_with_the_reason():
         result = run("verify", "--task", "propositional", *extra, "a", "a & & b")
         assert (result.stdout, result.returncode) == ("invalid\n", 1)
         lines = result.stderr.splitlines()
-        assert lines[0].startswith("the answer does not parse: line 1, column 5: unexpected '&'")
+        assert lines[0].startswith("the answer is invalid: line 1, column 5: unexpected '&'")
         assert lines[1:] == ["  a & & b", "      ^"]
 
 

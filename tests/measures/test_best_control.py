@@ -79,7 +79,7 @@ def test_the_summary_has_the_best_control_of_every_part(logic, random_scores):
     assert overall["model_only"] + overall["control_only"] > 0
     (first, *_, plain, tried) = score_lines(random_scores[1])
     assert f"; best control: {best} {100 * shares[best]:.1f}%, verified: " in first
-    assert plain.startswith("one answer: some control is right on each problem; only these")
+    assert plain.startswith("one answer: some control is right on each problem; only this system")
     assert tried.startswith("verified answers: ")
 
 

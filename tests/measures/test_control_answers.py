@@ -123,5 +123,7 @@ def test_what_a_control_cannot_do(logic, tmp_path):
         score(logic, "nearest", tmp_path, ensemble=2)
     with pytest.raises(LogicgenError, match="votes: 3; control:nearest is no model: leave it out"):
         score(logic, "nearest", tmp_path, votes=3)
+    with pytest.raises(LogicgenError, match="--reset-rows: control:nearest is no model"):
+        score(logic, "nearest", tmp_path, reset_rows=1)
     with pytest.raises(LogicgenError, match=r"--shots: 60, but .* has only 60 training examples"):
         score(logic, "nearest", tmp_path, shots=60)

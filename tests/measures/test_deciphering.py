@@ -78,12 +78,17 @@ def asked(run, corpus, text, out, *options):
 def test_a_text_is_read_in_rows_by_the_probe_of_least_loss(run, corpus, tmp_path):
     text = corpus.tokens.decode(Ciphers(corpus, "test").rows(np.arange(3), LENGTH)[0].ravel())
     text = "".join(letter for letter in text if letter in corpus.tokens.texts).strip()
+    text = text[:-3]
     (tmp_path / "secret.txt").write_text(text, encoding="utf-8")
     settings = ProbeSettings(steps=3, hidden=8)
     out = tmp_path / "out"
     found = decipher(run, corpus, out, settings, tmp_path / "secret.txt", device="cpu")
     assert found.tokens.shape == (len(text) // LENGTH, LENGTH)
     assert corpus.tokens.decode(found.tokens.ravel()) == text[: found.tokens.size]
+    left_out = len(text) % LENGTH
+    assert found.left_out == left_out > 0
+    said = f"not read, because they fill no row of {LENGTH}: the last {left_out} symbols"
+    assert said in deciphered_lines(found)
     assert found.probabilities.sum(-1) == pytest.approx(1, abs=1e-5)
     # A row has the guesses that the model and the probe give when asked by hand.
     sharp = decipher(

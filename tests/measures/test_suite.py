@@ -266,6 +266,30 @@ def test_a_reply_without_text_is_wrong(suite, tmp_path):
     assert score.plain == pytest.approx(29 / 30)
 
 
+def test_a_reply_without_an_answer_is_not_the_empty_assignment(suite, tmp_path):
+    """The empty text, which stands for no answer, is also a right answer to a tautology."""
+    file, path = tmp_path / "replies.jsonl", tmp_path / "result.json"
+    rows = list(replies(suite, of=lambda row: row["form"] == 0))
+    write_lines([each | {"completion": "I do not know"} for each in rows], file)
+    library.run_suite(suite, str(file), path)
+    task = suite.task("formulas")
+    assert "correct" in {
+        str(task.check(task.decode_problem(text), task.decode_answer("")))
+        for text in suite.forms("formulas", 0)
+    }
+    assert [lines for _, _, lines in library.check_results(suite, [path])] == [[]]
+
+
+def test_only_the_replies_to_one_part_are_judged(suite, tmp_path):
+    file, path = tmp_path / "replies.jsonl", tmp_path / "result.json"
+    write_lines(replies(suite), file)
+    other = next(part for part in suite.rows if part != "formulas")
+    with pytest.raises(LogicgenError, match=f"no replies to part {other}: leave out --part"):
+        library.run_suite(suite, str(file), path, parts=[other])
+    library.run_suite(suite, str(file), path, parts=["formulas"])
+    assert [*SuiteResult.read(path, suite).parts] == ["formulas"]
+
+
 def test_the_rewrites_need_no_replies(suite, tmp_path):
     file = tmp_path / "replies.jsonl"
     write_lines(replies(suite, of=lambda row: row["form"] == 0), file)

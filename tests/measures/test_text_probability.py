@@ -194,5 +194,7 @@ def test_a_blank_between_letters_counts() -> None:
     found = text_probability(model, " ab", after="b")
     a, b, blank = (tokens.id(each) for each in "ab ")
     assert found.canonical == pytest.approx(log2(model, [b], [blank, a, b]), rel=1e-5)
+    alone = text_probability(model, " ", after="b")
+    assert alone.canonical == pytest.approx(log2(model, [b], [blank]), rel=1e-5)
     again = text_probability(model, "ab", after="b ")
     assert again.canonical == pytest.approx(log2(model, [b, blank], [a, b]), rel=1e-5)

@@ -127,6 +127,13 @@ def test_a_verdict_that_the_solver_contradicts_costs_no_page(task, problem, answ
     assert found is None or len(found) == 5
 
 
+def test_no_answer_is_not_explained_as_the_empty_assignment():
+    task, problem = load_task("propositional"), "| a ! a"
+    none, empty = explanations(task, [(problem, "", "invalid"), (problem, "", "correct")])
+    assert none == ("", ["no answer was found", "", None, None, ""])
+    assert empty[0] == "1"
+
+
 def test_several_embedding_seeds_are_answers_not_examples(tmp_path, visit):
     folder = evaluated(tmp_path / "seeds", "ltl", LTL_TRIPLES)
     table, _ = read_predictions(folder)

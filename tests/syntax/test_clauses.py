@@ -198,6 +198,13 @@ def test_high_numbers_take_no_memory(tmp_path):
     assert read_cnf((tmp_path / "back/000000.cnf").read_bytes(), "").clauses == clauses
 
 
+def test_an_unsatisfiable_problem_there_and_back(tmp_path):
+    examples = [("& a ! a", "0"), ("a", "a 1")]
+    assert write_dimacs(examples, tmp_path / "x", "x") == 2
+    assert (tmp_path / "x/000000.sol").read_text() == "s UNSATISFIABLE\n"
+    assert list(read_dimacs(tmp_path / "x", load_task("propositional"))) == examples
+
+
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     with pytest.raises(LogicgenError, match="xxx: cannot be written: File name too long"):
         write_dimacs([("a", None)], tmp_path / ("x" * 300), "long")

@@ -71,6 +71,7 @@ def test_texts_are_written_in_other_notations():
     assert task.write("U a ! b") == "a U !b"
     assert task.write("a U !b", "prefix") == "U a ! b"
     assert task.write("a ; {b}", "prefix") == "a ; { b }"
+    assert task.write("unsat", "latex") == "unsat"
 
 
 def test_what_is_no_value_is_refused():
