@@ -349,9 +349,10 @@ class _Lasso:
         left, right = self.graph.left[node], self.graph.right[node]
         options: list[tuple[int, int]] = []
         for _ in range(self.positions):
-            if edge & 1 and self._true[right][at]:
-                return rng.choice([*options, (right, at)])
             if edge & 1:
+                if self._true[right][at]:
+                    options.append((right, at))
+                    break
                 options.append((left, at))
             else:
                 options.append((right, at))

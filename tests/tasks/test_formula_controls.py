@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from logicgen.solvers.ltl_graph import Graph
-from logicgen.syntax.answers import NO_ANSWER, Assignment, Trace
+from logicgen.syntax.answers import NO_ANSWER, Assignment, Trace, literals_of
 from logicgen.tasks import load_task
 from logicgen.tasks.controls import load_control
 from logicgen.tasks.formula_controls import flipped, holds, polarities
@@ -138,6 +138,17 @@ def test_the_depth_counts_nested_temporal_operators() -> None:
 def test_greedy_values_of_a_conjunction_satisfy_it() -> None:
     formula = load_task("propositional").decode_problem("& & a ! b & c ! d")
     assert greedy(formula)[0] == {"a": True, "b": False, "c": True, "d": False}
+
+
+def test_a_walk_flips_no_symbol_of_a_part_that_is_true() -> None:
+    """`G f` is an until whose left operand is a constant, which has no literal to flip."""
+    task = load_task("ltl")
+    formula = task.read_problem("G(a | b) & F !a & F !b & G(a -> X !a) & z")
+    walked = load_control(task, "walk").answers(task.encode(formula), 100)
+    assert len(walked) > 5
+    for answer in walked:
+        for letter in task.decode_answer(answer).positions:
+            assert literals_of(letter)["z"] == "1"
 
 
 @pytest.mark.parametrize("task", LOGICS)
