@@ -87,12 +87,13 @@ def _loaded(name: str) -> Any:
         raise LogicgenError(f"{name}: write it as MODULE:FUNCTION or FILE.py:FUNCTION")
     try:
         if place.endswith(".py"):
-            spec = spec_from_file_location(Path(place).stem, place)
+            # No module has this name, so a file called `random.py` replaces no module.
+            spec = spec_from_file_location("audited file", place)
             assert spec is not None
             assert spec.loader is not None
             module = module_from_spec(spec)
-            sys.modules[spec.name] = module  # dataclasses of the file look it up
-            sys.path.insert(0, str(Path(place).parent))  # also find modules beside the file
+            sys.modules[spec.name] = module  # Python needs this for dataclasses
+            sys.path.insert(0, str(Path(place).parent))  # the file may import its neighbours
             spec.loader.exec_module(module)
         else:
             sys.path.insert(0, "")  # also find modules in the current folder, as `python -m` does

@@ -209,8 +209,8 @@ def export(
     """Write a trained model for publication, or a data set as prompts, into the folder TARGET.
 
     SOURCE is the folder of a trained model. The weights are written in half precision, with a model
-    card. Without --mean, it contains all scores in SOURCE. With --for, SOURCE is
-    a data set, and each split becomes a file of prompts for trainers of language models.
+    card. Without --mean, the card contains all scores in SOURCE. With --for, SOURCE is a data set,
+    and each split becomes a file of prompts for trainers of language models.
 
     \b
     logicgen export runs/ltl-symbol-invariant my-model

@@ -26,8 +26,7 @@ SPLITS = ("train", "validation", "test", "grid")
 Size = Annotated[int, Field(ge=0, le=MOST_EXAMPLES)]
 
 # Default limits for solving one problem, in search steps and in seconds. Most problems take
-# microseconds. The embedded solver takes about eight seconds for so many steps of an LTL formula of
-# 170 tokens.
+# microseconds. With a hard LTL formula of 170 tokens, these steps take about eight seconds.
 EFFORT, TIMEOUT = 100_000, 60.0
 
 

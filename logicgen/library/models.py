@@ -255,9 +255,9 @@ def _answerer(
     from logicgen.model import checkpoint
 
     if str(run).startswith(PREFIX):
-        if reset_rows is not None:
-            raise LogicgenError(f"--reset-rows: {run} is no model: leave it out")
-        _check_default({"votes": votes}, f"{run} is no model")
+        for name, value in {"votes": votes, "reset-rows": reset_rows}.items():
+            if value is not None:
+                raise LogicgenError(f"--{name}: {value}; {run} is no model: leave it out")
         control = control_answers.ControlAnswerer(data, str(run), shots or 0)
         about = predictions.About.of(control.region, str(run), data, split)
         return control, about, f"{data.name}-{split}" + ("" if shots is None else f"-shots-{shots}")

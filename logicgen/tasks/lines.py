@@ -116,7 +116,7 @@ def _mapped(
         for result in pool.map(remembered(), limits.seconds, CHUNK):
             line = sent.pop(0)
             if isinstance(result, Failure):
-                row = _readable(line, ("reason",) if verify else EARLIER)
+                row = _readable(line, _earlier(verify))
                 yield {**row, **_undecided(verify, Status.UNKNOWN, result.reason)}
             else:
                 yield result
@@ -130,7 +130,7 @@ def judge_line(task: str, solver: str | None, verify: bool) -> Callable[[str], R
     def decided(line: str) -> Row:
         row = unread(line)
         try:
-            row = fields_of(line, json_only=verify, drop=("reason",) if verify else EARLIER)
+            row = fields_of(line, json_only=verify, drop=_earlier(verify))
             item = Item(text_of(row, "problem"), text_of(row, "answer") if verify else "")
         except LogicgenError as error:
             return {**row, **_undecided(verify, wrong, str(error))}
@@ -164,7 +164,12 @@ def unread(line: str) -> Row:
     return {"problem": line if len(line) <= LONGEST else f"{line[:80]}..."}
 
 
-def _readable(line: str, drop: Sequence[str] = ()) -> Row:
+def _earlier(verify: bool) -> tuple[str, ...]:
+    """Return the fields of an earlier result, which a new result does not keep."""
+    return ("reason",) if verify else EARLIER
+
+
+def _readable(line: str, drop: Sequence[str]) -> Row:
     """Return the fields of a line except `drop`, or the line itself if it has no fields."""
     try:
         return fields_of(line, drop=drop)

@@ -41,7 +41,7 @@ def test_a_fault_ends_with_status_1_and_a_table(folder):
 def test_a_file_may_have_dataclasses_and_modules_beside_it(folder):
     (folder / "far").mkdir()
     (folder / "far" / "parts.py").write_text("NOTHING = 0\n")
-    (folder / "far" / "rewards.py").write_text(
+    (folder / "far" / "inspect.py").write_text(
         "from __future__ import annotations\n"
         "from dataclasses import dataclass\n"
         "from parts import NOTHING\n"
@@ -51,7 +51,7 @@ def test_a_file_may_have_dataclasses_and_modules_beside_it(folder):
         "def clean(problem, completion):\n"
         "    return Reward(NOTHING).value\n"
     )
-    done = run("audit", "far/rewards.py:clean", "--count", 5, "--only", "word", cwd=folder)
+    done = run("audit", "far/inspect.py:clean", "--count", 5, "--only", "word", cwd=folder)
     assert done.returncode == 0, done.stderr
 
 

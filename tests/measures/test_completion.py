@@ -43,6 +43,8 @@ def test_until(alphabet, pairs):
     assert complete(names, "b", 5, until="a1 b")[0].text == "a"
     letters = counted(Tokens.of_letters(dict.fromkeys(ABC, 1)), [ABC] * 50, 2)
     assert complete(letters, "A", 30, until="FG")[0].text == "bcde"
+    with pytest.raises(LogicgenError, match="--until: is empty"):
+        complete(letters, "a", 3, until="")
     words = counted(Tokens.of_letters(dict.fromkeys("abc ", 1)), ["ab abc ab"] * 50, 2)
     for until in (" ", "..."):  # such a model reads both as a blank
         assert complete(words, "a", 9, until=until)[0].text == "b"

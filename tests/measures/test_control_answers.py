@@ -121,9 +121,11 @@ def test_what_a_control_cannot_do(logic, tmp_path):
         score(logic, "everything", tmp_path)
     with pytest.raises(LogicgenError, match="a control has none"):
         score(logic, "nearest", tmp_path, ensemble=2)
-    with pytest.raises(LogicgenError, match="votes: 3; control:nearest is no model: leave it out"):
-        score(logic, "nearest", tmp_path, votes=3)
-    with pytest.raises(LogicgenError, match="--reset-rows: control:nearest is no model"):
+    for votes in (1, 3):
+        said = f"votes: {votes}; control:nearest is no model: leave it out"
+        with pytest.raises(LogicgenError, match=said):
+            score(logic, "nearest", tmp_path, votes=votes)
+    with pytest.raises(LogicgenError, match="--reset-rows: 1; control:nearest is no model"):
         score(logic, "nearest", tmp_path, reset_rows=1)
     with pytest.raises(LogicgenError, match=r"--shots: 60, but .* has only 60 training examples"):
         score(logic, "nearest", tmp_path, shots=60)

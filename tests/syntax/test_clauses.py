@@ -203,6 +203,9 @@ def test_an_unsatisfiable_problem_there_and_back(tmp_path):
     assert write_dimacs(examples, tmp_path / "x", "x") == 2
     assert (tmp_path / "x/000000.sol").read_text() == "s UNSATISFIABLE\n"
     assert list(read_dimacs(tmp_path / "x", load_task("propositional"))) == examples
+    # Other solvers write comments, and Windows other ends of lines.
+    (tmp_path / "x/000000.sol").write_bytes(b"c solved\r\ns UNSATISFIABLE\r\n")
+    assert list(read_dimacs(tmp_path / "x", load_task("propositional"))) == examples
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
