@@ -137,7 +137,7 @@ def _page_rows(
             rows[f"tokens_{number}"] = table["prediction"]
             answer |= {"explanation": f"explained_{number}", "tokens": f"tokens_{number}"}
         else:
-            rows[name] = shown_answers(task, table["prediction"])
+            rows[name] = shown_answers(task, table["prediction"], table["verdict"])
         columns.append(column(f"verdict_{number}", f"verdict: {label}", "choice", facet=True))
         columns.append(column(name, label, "text", shown=True))
         answers.append({**answer, "drawn": number < DRAWN})

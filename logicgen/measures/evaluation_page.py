@@ -71,7 +71,9 @@ def evaluation_document(
     columns, answers, cells = _columns(rows), [STORED, PREDICTION], scores.by_cell()
     maps = [share_map("right answers", cells, about)]
     if listed.get("verified_prediction", [None])[:1] != [None]:
-        rows["verified"] = shown_answers(task, listed["verified_prediction"])
+        rows["verified"] = shown_answers(
+            task, listed["verified_prediction"], listed["verified_verdict"]
+        )
         rows["verified_verdict"] = listed["verified_verdict"]
         label = "verdict of the verified answer"
         columns.append(column("verified_verdict", label, "choice", facet=True))

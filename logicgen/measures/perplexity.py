@@ -274,7 +274,8 @@ def measure_perplexity(
 
     context: the number of tokens of a sequence; by default as in training.
     beyond: the first position of the part `beyond`.
-    Raises LogicgenError if the model has other tokens than the corpus.
+    Raises LogicgenError if the model has other tokens than the corpus, or if there is only one
+    sequence.
     """
     model.check_same_tokens(corpus, called)
     if context is None:
@@ -283,6 +284,11 @@ def measure_perplexity(
     if (targets == NOTHING).all():
         raise LogicgenError(
             f"{corpus.folder}: nothing follows a first token in split {split}: give other strings"
+        )
+    if len(tokens) < 2:
+        raise LogicgenError(
+            f"{corpus.folder}: a 95% interval needs at least 2 sequences of {context} tokens: raise"
+            " --limit, or lower --context"
         )
     # Sentences of a grammar are too short to count tokens in them.
     counter = None if corpus.recipe.task == "production" else best_counter(corpus, context)

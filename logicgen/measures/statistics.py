@@ -56,13 +56,9 @@ def deviation(values: Sequence[float] | np.ndarray) -> float:
 def ratio_interval(above: np.ndarray, below: np.ndarray) -> tuple[float, float]:
     """Return the ratio sum(above) / sum(below), and half the width of its 95% interval.
 
-    above, below: arrays with a number for each sequence. The sequences are independent.
-
-    The half width is infinite for a single sequence.
+    above, below: arrays with a number for each of at least two sequences, which are independent.
     """
     ratio, n = float(above.sum() / below.sum()), len(above)
-    if n < 2:
-        return ratio, math.inf
     spread = np.sqrt(n / (n - 1) * ((above - ratio * below) ** 2).sum())
     return ratio, float(Z * spread / abs(below.sum()))
 

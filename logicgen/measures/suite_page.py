@@ -77,7 +77,7 @@ def _page_rows(suite: Suite, part: str, answers: PartAnswers) -> dict[str, list[
         "symbols": [row["symbols"] for row in problems],
         "length": [row["length"] for row in problems],
         "rating": [round(100 * share) for share in rated[part]] if rated else [None] * count,
-        "prediction": shown_answers(task, answers.answers),
+        "prediction": shown_answers(task, answers.answers, answers.verdicts),
         "tokens": answers.answers,
         "draws": list(answers.draws),
         # The verifier compared the answer with no stored answer.

@@ -13,7 +13,7 @@ from logicgen.processes.engines import open_pool
 from logicgen.processes.pool import Failure
 from logicgen.solvers import Verdict
 from logicgen.tasks import Task
-from logicgen.tasks.judge import Finding, Item, Wants, judge
+from logicgen.tasks.judge import Finding, Item, Wants, is_missing, judge
 from logicgen.tasks.task import Explanation
 
 REPORT = "report.html"
@@ -46,8 +46,7 @@ def explanations(
     answers: tuples (problem, answer, verdict), with problem and answer in prefix notation.
     """
     items = [Item(problem, text, verdict=Verdict(verdict)) for problem, text, verdict in answers]
-    # An empty text that is invalid is no answer, even if it is the empty assignment, too.
-    lacking = {item for item in items if not item.answer and item.verdict is Verdict.INVALID}
+    lacking = {item for item in items if item.verdict and is_missing(item.answer, item.verdict)}
     said: list[Any] = ["no answer was found", "", None, None, ""]
     found: dict[Item, ExplainedAnswer] = dict.fromkeys(lacking, ("", said))
     new = [item for item in dict.fromkeys(items) if item not in lacking]
@@ -80,15 +79,25 @@ def _packed(item: Item, result: Finding | Failure) -> ExplainedAnswer:
     return result.answer, [seen.reason, ",".join(seen.truth), shown, seen.loop, result.picture]
 
 
-def shown_answers(task: Task, texts: Iterable[str]) -> list[str]:
-    """Return answers as readable text. An answer that does not parse is not changed."""
+def shown_answers(
+    task: Task, texts: Iterable[str], verdicts: Iterable[str] | None = None
+) -> list[str]:
+    """Return answers as readable text. An answer that does not parse is not changed.
+
+    verdicts: the verdicts on the answers; without them no answer is missing (`is_missing`).
+    """
     texts, found = list(texts), dict[str, str]()
     for text in dict.fromkeys(texts):
         try:
             found[text] = task.show(task.decode_answer(text))
         except FormatError:
             found[text] = text
-    return [found[text] for text in texts]
+    if verdicts is None:
+        return [found[text] for text in texts]
+    return [
+        "" if is_missing(text, Verdict(verdict)) else found[text]
+        for text, verdict in zip(texts, verdicts, strict=True)
+    ]
 
 
 def task_facts(task: Task) -> dict[str, Any]:

@@ -126,6 +126,14 @@ def judge(task: str | Task, wants: Wants) -> Callable[[Item], Finding]:
     return decide
 
 
+def is_missing(answer: str, verdict: Verdict) -> bool:
+    """Return whether an empty text means that no answer was found in a reply.
+
+    It can also be an empty answer, such as the assignment without a symbol, which is never invalid.
+    """
+    return not answer and verdict is Verdict.INVALID
+
+
 def check(
     task: Task,
     wants: Wants,

@@ -217,6 +217,11 @@ def test_many_symbols_have_no_ideal_and_the_reason_says_how_many(strings, tmp_pa
     assert "ideal_bits" not in curve.means
 
 
+def test_one_sequence_has_no_interval(text):
+    with pytest.raises(LogicgenError, match="needs at least 2 sequences of 9 tokens"):
+        measure_perplexity(untrained(text.tokens), text, "some", limit=1, context=9)
+
+
 def test_the_share_of_the_cache(text):
     model = language_model(recipe("learned", TRANSFORMER | {"cache": True}), text.tokens, "text")
     assert model.network.cache is not None

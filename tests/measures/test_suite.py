@@ -278,6 +278,7 @@ def test_a_reply_without_an_answer_is_not_the_empty_assignment(suite, tmp_path):
         for text in suite.forms("formulas", 0)
     }
     assert [lines for _, _, lines in library.check_results(suite, [path])] == [[]]
+    assert {*held_by(tmp_path / "result.html")["rows"]["prediction"]} == {""}
 
 
 def test_only_the_replies_to_one_part_are_judged(suite, tmp_path):

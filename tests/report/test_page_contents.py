@@ -22,7 +22,7 @@ from logicgen.measures.evaluation import (
 from logicgen.measures.evaluation_page import evaluation_document
 from logicgen.report.dataset_page import dataset_document, write_dataset_page
 from logicgen.report.document import rendered
-from logicgen.report.rows import explanations
+from logicgen.report.rows import explanations, shown_answers
 from logicgen.tasks import load_task
 from tests.data.data_sets import make
 from tests.report.live_reports import FOLDER, renewed
@@ -132,6 +132,8 @@ def test_no_answer_is_not_explained_as_the_empty_assignment():
     none, empty = explanations(task, [(problem, "", "invalid"), (problem, "", "correct")])
     assert none == ("", ["no answer was found", "", None, None, ""])
     assert empty[0] == "1"
+    assert shown_answers(task, ["", ""], ["invalid", "correct"]) == ["", "1"]
+    assert shown_answers(task, [""]) == ["1"]
 
 
 def test_several_embedding_seeds_are_answers_not_examples(tmp_path, visit):
