@@ -89,6 +89,10 @@ def parse_changes(texts: Iterable[str]) -> dict[str, Any]:
 
 
 def _parse_change(text: str) -> tuple[str, Any]:
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # an argument of the command line may contain any bytes
+        raise LogicgenError(f"{shown(text)}: not UTF-8: write it in UTF-8") from None
     key, equals, value = (part.strip() for part in text.partition("="))
     if not (key and equals):
         raise LogicgenError(f"{shown(text)}: give KEY=VALUE, such as seed=1")

@@ -98,7 +98,7 @@ def _loaded(name: str) -> Any:
         else:
             sys.path.insert(0, "")  # also find modules in the current folder, as `python -m` does
             module = import_module(place)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         line = f"{type(error).__name__}: {error}".partition("\n")[0]
         remedy = "check the name, and run logicgen in a folder from which Python can import it"
         raise LogicgenError(f"{place}: cannot be imported: {line}; {remedy}") from error

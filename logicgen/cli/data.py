@@ -117,7 +117,7 @@ def _print_catalog(console: Console, kind: str | None) -> None:
 
 @click.command("convert")
 @click.option("--task", required=True, help="A name from `logicgen list tasks`.")
-@click.option("--split", default="train", show_default=True, help="The split of a data-set folder.")
+@click.option("--split", help="The split of a data-set folder [train].")
 @click.option(
     "--to",
     "notation",
@@ -126,7 +126,7 @@ def _print_catalog(console: Console, kind: str | None) -> None:
 )
 @click.argument("source", type=DataPath(), metavar="SOURCE|PROBLEM")
 @click.argument("target", type=LocalPath(allow_dash=True), metavar="[TARGET]", required=False)
-def convert(task: str, split: str, notation: Any, source: str, target: str | None) -> None:
+def convert(task: str, split: str | None, notation: Any, source: str, target: str | None) -> None:
     """Turn examples into another format, or (with --to) problems into another notation.
 
     With --to, convert one PROBLEM, or the file SOURCE into the file TARGET. A file has a problem a
@@ -143,12 +143,14 @@ def convert(task: str, split: str, notation: Any, source: str, target: str | Non
     logicgen convert --task ltl test.txt test.jsonl
     logicgen convert --task propositional data/propositional-cnf --split test test/
     """
+    if split is not None and (notation is not None or source.endswith((".txt", ".jsonl", ".cnf"))):
+        raise click.UsageError("--split goes with the folder of a data set, and without --to")
     if notation is not None:
         _convert_notation(task, notation, source, target)
         return
     if target is None:
         raise click.UsageError("give SOURCE and TARGET, or --to NOTATION and a PROBLEM")
-    count = library.convert(task, source, target, split=split)
+    count = library.convert(task, source, target, split=split or "train")
     say(f"{Path(target)}: {count:,} examples")
 
 

@@ -139,6 +139,8 @@ def verify(
         raise click.UsageError("give either PROBLEM and ANSWER or --in FILE")
     if problem is not None and is_dimacs(problem):
         _check_dimacs_options(task, **options)
+        if options["timeout"] is not None:
+            raise click.UsageError("--timeout is not for answers to DIMACS files: leave it out")
     elif task is None:
         raise click.UsageError("Missing option '--task'.")
     if source is not None:

@@ -357,5 +357,7 @@ def _ragged(texts: pa.ChunkedArray, vocabulary: Vocabulary) -> Ragged:
             " generate the data set again"
         )
     flat = np.array(ids, dtype=np.int32)[tokens.indices.to_numpy(zero_copy_only=False)]
+    if (flat < 0).sum() > empty.sum():
+        raise LogicgenError("a text begins or ends with a blank: generate the data set again")
     offsets = np.concatenate([[0], np.cumsum(np.where(empty, 0, lengths))])
     return Ragged(flat[flat >= 0], offsets.astype(np.int64))

@@ -37,7 +37,7 @@ from logicgen.syntax.clauses import (
 )
 from logicgen.syntax.formula_language import propositional
 from logicgen.tasks import Task, load_task
-from logicgen.tasks.lines import fields_of, text_of
+from logicgen.tasks.lines import fields_of, read_lines, text_of
 from logicgen.tasks.task import symbols_of
 from logicgen.tokens import symbol_index, symbol_name
 
@@ -137,21 +137,12 @@ def write_json_lines(examples: Iterable[Example], path: Path) -> int:
     return write_texts(path, (json.dumps(row) + "\n" for row in rows))
 
 
-def _lines(path: Path) -> Iterator[str]:
-    """Yield the lines of a file. Raises LogicgenError, with the line, if a line is not UTF-8."""
-    with reading(path), open(path, "rb") as file:
-        for number, line in enumerate(file, start=1):
-            with reading(f"{path}, line {number}"):
-                text = line.decode("utf-8")
-            yield text.rstrip("\r\n")
-
-
 def read_two_lines(path: Path, task: Task) -> Iterator[Example]:
     """Yield problems and answers in prefix notation from a file with two lines for each example.
 
     Raises LogicgenError with file and line if a line does not parse or an answer is missing.
     """
-    lines = _lines(path)
+    lines = read_lines(str(path))
     for number, (problem, answer) in enumerate(zip_longest(lines, lines)):
         with at(f"{path}, line {2 * number + 1}"):
             if answer is None:
@@ -168,7 +159,7 @@ def read_json_lines(path: Path, task: Task) -> Iterator[Example]:
     A line has `problem` and perhaps `answer`, in any notation that the task can parse. Raises
     LogicgenError with file and line if a line does not parse.
     """
-    for number, line in enumerate(_lines(path), start=1):
+    for number, line in enumerate(read_lines(str(path)), start=1):
         with at(f"{path}, line {number}"):
             row = fields_of(line, json_only=True)
             problem = task.read_problem(text_of(row, "problem"))
@@ -189,6 +180,8 @@ def write_dimacs(examples: Iterable[Example], folder: Path, label: str) -> int:
     """
     if os.path.exists(folder) and (not os.path.isdir(folder) or any(folder.iterdir())):
         raise LogicgenError(f"{folder}: is there already; choose another folder")
+    if not folder.name:
+        raise LogicgenError(f"{folder}: name a new folder")
     part = part_path(folder)
     shutil.rmtree(part, ignore_errors=True)  # a killed process left these files
     row = -1

@@ -71,6 +71,8 @@ def sampled_rows(
     """
     task = samples.task
     wording_of(task)
+    if samples.satisfiable is None and task.logic is None:
+        raise LogicgenError(f"satisfiable: problems of {task.name} need an answer: leave it out")
     for number in numbers:
         problem, cell = samples[number], samples.cell(number)
         solution = task.solve(problem)

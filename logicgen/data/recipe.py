@@ -18,8 +18,6 @@ from logicgen.tasks.conditions import Conditions, read_band
 from logicgen.tasks.corpus_task import CORPUS_SPLITS, CorpusTask
 from logicgen.tasks.problems import Rules
 
-"""A function that shows progress: (name of a split, finished examples, planned examples)."""
-
 Holds = Literal["problems", "sequences", "ciphers"]
 SPLITS = ("train", "validation", "test", "grid")
 

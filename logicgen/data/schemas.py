@@ -161,7 +161,7 @@ class CorpusDescription(Description):
 
     Attributes:
         tokens: the vocabulary of the corpus.
-        sources: a text that changes if the sources of the corpus change.
+        sources: a text that changes if the names or sizes of the corpus's sources change.
     """
 
     recipe: CorpusRecipe

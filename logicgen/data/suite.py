@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from hashlib import sha256
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Annotated, Any, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from logicgen import recipes
 from logicgen.callbacks import StageProgress, no_progress
@@ -58,7 +58,7 @@ class SuitePart(Table):
     split: str
     seed: int
     set: dict[str, Any] = Field(default={})
-    limit: int | None = None
+    limit: Annotated[int, Field(ge=1)] | None = None
     fingerprint: str | None = None
 
     @property
@@ -78,7 +78,15 @@ class SuiteRecipe(Table):
     """The content of the TOML file of a suite."""
 
     description: str
-    parts: list[SuitePart]
+    parts: list[SuitePart] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _names_differ(self) -> Self:
+        names = [part.name for part in self.parts]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"parts: several are called {name!r}: give each its own name")
+        return self
 
     @classmethod
     def read(cls, name: str) -> SuiteRecipe:
@@ -105,7 +113,7 @@ class Suite:
     @cached_property
     def fingerprint(self) -> str:
         """Return the SHA-256 of the fingerprints of the parts."""
-        return sha256(" ".join(self.fingerprints.values()).encode()).hexdigest()
+        return text_sha256(" ".join(self.fingerprints.values()))
 
     @cached_property
     def listed(self) -> dict[str, Any] | None:
@@ -197,7 +205,7 @@ def open_suite(
             text = "".join(_lines(part, folder / "data" / path.stem, workers, progress))
             write_atomically(path, partial(_write, text))
         text = _read(path)
-        found = fingerprints[part.name] = sha256(text.encode()).hexdigest()
+        found = fingerprints[part.name] = text_sha256(text)
         if part.fingerprint not in (None, found):
             raise LogicgenError(
                 f"{path}: the problems have the fingerprint {found[:16]}, and {called} asks for"
@@ -252,5 +260,5 @@ def _write(text: str, path: Path) -> None:
 def _read(path: Path) -> str:
     try:
         return gzip.decompress(path.read_bytes()).decode()
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise LogicgenError(f"{path}: damaged ({error}): delete this file and try again") from None

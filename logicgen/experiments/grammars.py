@@ -7,6 +7,7 @@ data set with a grammar.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ def cut_grammar(run: Path, above: str, below: str, out: Path | None) -> tuple[li
     """Remove the connection from unit `above` to unit `below`, and write the remaining grammar.
 
     Returns lines about the sentences that lose most of their probability, and a text with the name
-    of the file. The text is empty if the grammar has too many sentences to list.
+    of the file. There are no lines if the grammar has too many sentences to list.
     """
     whole, least = load_grammar(run)
     grammar = pruned(whole, least) if least else whole
@@ -59,10 +60,8 @@ def cut_grammar(run: Path, above: str, below: str, out: Path | None) -> tuple[li
     layer, unit, chosen = connection
     weight = grammar.below[layer][chosen, unit] * grammar.reach[layer][unit]
     lines = [f"cut: a connection of {weight:.1%} of all sentences"]
-    try:
+    with suppress(LogicgenError):  # the grammar has too many sentences to list
         lines += _lost(grammar, left)
-    except LogicgenError:  # the grammar has too many sentences to list
-        return lines, ""
     return lines, f"grammar without the connection: {folder / GRAMMAR}"
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from logicgen.data.opening import as_dataset, load_dataset
 from logicgen.data.prompts import prompt_rows
 from logicgen.errors import LogicgenError
-from logicgen.integrations.reply_files import read_lines
+from logicgen.integrations.reply_files import read_rows
 from logicgen.integrations.scorers import shared_scorer
 from logicgen.integrations.versions import importing
 from logicgen.scoring.completions import Mode
@@ -87,7 +87,7 @@ def ask(prompts: str, mode: Mode = "strict", timeout: float = 10.0) -> Any:
     Raises LogicgenError with the number of a line that lacks a field.
     """
     samples, tasks = [], set()
-    for number, row in enumerate(read_lines(Path(prompts)), start=1):
+    for number, row in enumerate(read_rows(Path(prompts)), start=1):
         needed = ("prompt", "problem", "task", "symbols", "length")
         if missing := [key for key in needed if key not in row]:
             raise LogicgenError(

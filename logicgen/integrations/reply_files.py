@@ -9,7 +9,7 @@ from typing import Any
 
 from logicgen.errors import LogicgenError, at, reading
 from logicgen.integrations.versions import importing
-from logicgen.tasks.lines import LONGEST, fields_of
+from logicgen.tasks import lines
 
 SAID = ("row", "problem", "split", "dataset", "fingerprint", "prompt_version")
 """The keys in the metadata of a sample of Inspect that identify its problem."""
@@ -24,26 +24,25 @@ def read_replies(path: Path) -> list[dict[str, Any]]:
     """
     if path.suffix in (".eval", ".json") and not _has_lines(path):
         return list(_of_log(path))
-    return list(read_lines(path))
+    return list(read_rows(path))
 
 
 def _has_lines(path: Path) -> bool:
     """Return whether a file has JSON lines: whether its first line is a reply. Else it is a log."""
     with reading(path), path.open("rb") as file:
-        first = file.readline(LONGEST)
+        first = file.readline(lines.LONGEST)
     try:
-        return "completion" in fields_of(first.decode(), json_only=True)
+        return "completion" in lines.fields_of(first.decode(), json_only=True)
     except (LogicgenError, UnicodeDecodeError):
         return False
 
 
-def read_lines(path: Path) -> Iterator[dict[str, Any]]:
+def read_rows(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the JSON object on each line of a file. Raises LogicgenError for any other line."""
-    with reading(path), path.open(encoding="utf-8") as file:
-        for number, line in enumerate(file, 1):
-            if line.strip():
-                with at(f"{path}, line {number}"):
-                    yield fields_of(line, json_only=True)
+    for number, line in enumerate(lines.read_lines(str(path)), 1):
+        if line.strip():
+            with at(f"{path}, line {number}"):
+                yield lines.fields_of(line, json_only=True)
 
 
 def _of_log(path: Path) -> Iterator[dict[str, Any]]:

@@ -273,7 +273,7 @@ def cut_grammar(
     """Remove the connection between two units of a grammar, `above` and `below`.
 
     Return lines about the sentences that lose over half of their probability, and a text with the
-    path of the new grammar. The text is empty if there are too many sentences to list.
+    path of the new grammar. There are no lines if there are too many sentences to list.
     """
     with extras_named():
         from logicgen.experiments.grammars import cut_grammar

@@ -165,7 +165,6 @@ def measure_perplexity(
     with bars("sequences") as progress:
         settings |= {"split": split, "progress": partial(progress, "reading")}
         curve = perplexity.measure_perplexity(model, corpus, Path(run).resolve().name, **settings)
-        curve = replace(curve, about=replace(curve.about, precision=model.precision))
         return folder, write_curve(curve, folder)
 
 

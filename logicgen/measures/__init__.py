@@ -47,7 +47,7 @@ def measure_in(folder: Path) -> Measure | None:
 
     Returns None if the folder contains no such file.
     """
-    for name in MEASURES:
+    for name in [*MEASURES, *plugins("logicgen.measures")]:
         found = find_measure(name)
         if found.file and (folder / found.file).is_file():
             return found

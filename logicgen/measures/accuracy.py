@@ -125,7 +125,9 @@ class Accuracy(Measure):
             pictures.append(("learning", "accuracy while training", draw_learning(learning, study)))
         shots = _by_shots(measured)
         for label, lines in shots.items():
-            of, file = (f": {label}", f"shots-{label}") if len(shots) > 1 else ("", "shots")
+            of, file = "", "shots"
+            if len(shots) > 1:  # the name of a picture in Markdown contains no blank
+                of, file = f": {label}", f"shots-{label.replace(', ', ',')}"
             figure = draw_answers_by(lines, "shots", f"{study}{of}")
             pictures.append((file, f"right answers by number of solved problems{of}", figure))
         for points in measured:

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -40,9 +40,6 @@ from logicgen.report.figure_style import LINES, legend_below, new_axes, save
 from logicgen.report.tables import write_csv, write_json
 from logicgen.tasks import Task, load_task
 from logicgen.tasks.task import symbols_of
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)

@@ -61,11 +61,11 @@ class Perplexity(Measure):
 
     def take(self, settings: Any, data: Any, subject: Subject) -> Json:
         """Measure perplexity; return the summary, and the means at each position."""
-        from logicgen.model.checkpoint import as_language_model, load_model
+        from logicgen.model.checkpoint import as_language_model
 
         options = settings.model_dump(include={"split", "context", "embedding_seeds", "beyond"})
         options["limit"] = settings.limit or 256
-        reader = as_language_model(load_model(subject.run, subject.device), subject.run)
+        reader = as_language_model(subject.model, subject.run)
         curve = measure_perplexity(reader, as_corpus(data), subject.name, **options)
         folder = subject.run / settings.name
         prepare_folder(folder)

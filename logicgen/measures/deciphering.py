@@ -20,6 +20,7 @@ from logicgen.callbacks import Progress, no_progress
 from logicgen.data.corpus import Ciphers, Corpus
 from logicgen.errors import LogicgenError, at, reading, shortened
 from logicgen.files import prepare_folder
+from logicgen.measures.keys import checked_context
 from logicgen.measures.probe import ProbeSettings, check_fits, probes_of
 from logicgen.model.checkpoint import as_language_model, load_model, weights_digest
 from logicgen.report.tables import write_csv
@@ -88,7 +89,7 @@ def decipher(
     """
     model, ciphers = as_language_model(load_model(run, device), run), Ciphers(corpus, "train")
     check_fits(model, corpus, str(run), settings.layer)
-    context = ciphers.length if context is None else context
+    context = checked_context(ciphers, context, 1, settings.last)
     ids, blanks = _encoded(corpus.tokens, text)
     prepare_folder(folder)
     digest, called = weights_digest(run), run.resolve().name

@@ -107,6 +107,8 @@ def _scores(run: Path) -> list[dict[str, Any]]:
     for name in [*first, *(name for name in names if name not in first)]:
         path = run / name / SUMMARY
         summary = checkpoint.load_json(path)
+        if summary.get("reset_rows") is not None:  # not the rows that are exported
+            continue
         scores = [summary[part] for part in COLUMNS if part in summary]
         if not scores or any("accuracy_low" not in score for score in scores):
             raise LogicgenError(f"{path}: damaged: run logicgen evaluate again")

@@ -292,7 +292,7 @@ def find_keys(
     model = as_language_model(load_model(run, device), run)
     ciphers = Ciphers(corpus, split)
     check_fits(model, corpus, called, settings.layer)
-    context = _checked_context(ciphers, context, window, settings.last)
+    context = checked_context(ciphers, context, window, settings.last)
     check_matrices(matrices or (), window, context)
     prepare_folder(folder)  # before slow work, because this step may fail
     digest, counted = weights_digest(run), partial(progress, "steps of the probe")
@@ -315,7 +315,7 @@ def find_keys(
     return Keys(about | {"window": window, "layer": best, "probe": card}, layers, controls)
 
 
-def _checked_context(ciphers: Ciphers, context: int | None, window: int, last: int | None) -> int:
+def checked_context(ciphers: Ciphers, context: int | None, window: int, last: int | None) -> int:
     """Return the number of tokens of a row to read: `context`, or by default all tokens.
 
     last: number of positions at the end of each row that the probe learns from.

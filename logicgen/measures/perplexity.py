@@ -209,7 +209,7 @@ class Curve:
             sums = np.where(there, each, 0.0).sum(axis=0)
             means[name] = np.concatenate([[np.nan], sums / np.where(count, count, np.nan)])
         parts = {"overall": _part(values, there, 1)}
-        if there[:, beyond - 1 :].any():
+        if there[:, beyond - 1 :].any(axis=1).sum() > 1:  # one sequence has no interval
             parts["beyond"] = _part(values, there, beyond)
         return Curve(about, np.concatenate([[0], count]), means, parts)
 
@@ -285,7 +285,7 @@ def measure_perplexity(
         raise LogicgenError(
             f"{corpus.folder}: nothing follows a first token in split {split}: give other strings"
         )
-    if len(tokens) < 2:
+    if (targets != NOTHING).any(axis=1).sum() < 2:
         raise LogicgenError(
             f"{corpus.folder}: a 95% interval needs at least 2 sequences of {context} tokens: raise"
             " --limit, or lower --context"
@@ -295,7 +295,7 @@ def measure_perplexity(
     seeds = embedding_seeds if model.random else 1
     values = _values(model, tokens, targets, seeds, _exact_models(corpus), counter, progress)
     sizes = tokens.shape[1], len(tokens), seeds
-    about = CurveAbout(called, corpus.name, split, *sizes, corpus.recipe.task)
+    about = CurveAbout(called, corpus.name, split, *sizes, corpus.recipe.task, model.precision)
     readings = [
         _reading([corpus.tokens.texts[number] for number in row], values, place)
         for place, row in enumerate(tokens[:READ].tolist())
@@ -337,7 +337,7 @@ def _values(
             if share is not None:
                 measured["cache_share"] = share[:, :-1].double().cpu().numpy()
             found[seed].append(measured)
-            progress((here.stop - here.start) * seed + here.stop, count * seeds)
+            progress(here.start * seeds + (here.stop - here.start) * (seed + 1), count * seeds)
     return {
         name: np.mean([np.concatenate([piece[name] for piece in each]) for each in found], axis=0)
         for name in found[0][0]

@@ -108,7 +108,7 @@ def _draw_group(
     curve = curves[0][1]
     for measure, label, dashes in known:
         if measure in curve.means:
-            _line(top, curve, 2 ** _smooth(curve, measure), label, _grey(dashes))
+            _line(top, 2 ** _smooth(curve, measure), label, _grey(dashes))
     top.set_yscale("log")
     top.yaxis.set_major_formatter(_plain)
     top.yaxis.set_minor_formatter(_plain)
@@ -143,7 +143,7 @@ def _draw_distance(curves: list[tuple[str, Curve]], axes: Axes) -> None:
     best = IDEAL if "kl_ideal" in there[0].means else "truth"
     if there[0].means.keys() >= {*_WAY}:
         values = _smooth(there[0], "counter_bits") - _smooth(there[0], "ideal_bits")
-        _line(axes, there[0], values, COUNTER, _grey("-."))
+        _line(axes, values, COUNTER, _grey("-."))
     axes.set(ylabel=f"bits above the\n{best} (KL)", yscale="log")
     axes.set_ylim(bottom=1e-3)
     axes.yaxis.set_major_formatter(_plain)
@@ -190,10 +190,10 @@ def _lines(
     """
     for (label, curve), style in list(zip(curves, line_styles(), strict=False))[first:]:
         if {*needed} <= curve.means.keys():
-            _line(axes, curve, values(curve), label, style)
+            _line(axes, values(curve), label, style)
 
 
-def _line(axes: Axes, curve: Curve, values: np.ndarray, label: str, style: dict[str, Any]) -> None:
+def _line(axes: Axes, values: np.ndarray, label: str, style: dict[str, Any]) -> None:
     every = max(1, len(values) // 12)
     axes.plot(np.arange(len(values)), values, label=label, markevery=every, markersize=4, **style)
 

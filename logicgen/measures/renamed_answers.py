@@ -157,12 +157,11 @@ def _answered(found: Iterable[tuple[RenamedProblem, int, str]], about: About) ->
 
 
 def renamed_prompts(
-    data: Dataset, split: str, limit: int | None = None, examples: int = 0
+    data: Dataset, split: str, limit: int | None = None
 ) -> Iterator[dict[str, Any]]:
     """Yield prompts of all renamings of problems, for a model outside logicgen.
 
     limit: the largest number of problems.
-    examples: number of solved examples in each prompt.
 
     Raises LogicgenError for a task without prompts and for an unknown split.
     """
@@ -174,7 +173,7 @@ def renamed_prompts(
     for each in _renamed(rows, chosen := table.take(pa.array(rows)), _letters(data, chosen)):
         problem = task.decode_problem(each.problem)
         yield {
-            "prompt": prompt_of(task, problem, examples),
+            "prompt": prompt_of(task, problem),
             "problem": task.show_problem(problem),
             "task": task.name,
             "symbols": each.example["symbols"],

@@ -8,6 +8,7 @@ answer each.
 from __future__ import annotations
 
 import gzip
+import zlib
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
@@ -123,7 +124,7 @@ class SuiteResult(Table):
         if path.suffix == ".gz":
             try:
                 content = gzip.decompress(content)
-            except (OSError, EOFError) as error:
+            except (OSError, EOFError, zlib.error) as error:
                 raise LogicgenError(f"{path}: damaged ({error}): {REMEDY}") from None
         found = validate(cls, json_object(content, path, REMEDY), str(path))
         check_version(suite, found.suite, found.fingerprint, str(path))
@@ -323,6 +324,10 @@ def read_suite_replies(
                     f"{where}: {missing:,} of the {len(completions):,} replies to {part}, form"
                     f" {form}, are missing: reply to all prompts"
                 )
+        if (None in forms[1]) != (None in forms[2]):
+            raise LogicgenError(
+                f"{where}: {part} has replies to one of forms 1 and 2 only: reply to all prompts"
+            )
     return found
 
 

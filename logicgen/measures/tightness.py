@@ -218,14 +218,18 @@ def least_end(
     has other tokens than the corpus.
     """
     model.check_same_tokens(corpus, called)
-    tokens, _ = corpus_sequences(corpus, split).spread(limit, context or model.context)
+    sequences = corpus_sequences(corpus, split)
+    tokens, _ = sequences.spread(limit, context or model.context)
     longest = tokens.shape[1]
     at_a_time = max(1, AT_A_TIME // (longest * max(longest, len(model.tokens))))
     least = LeastEnd(math.inf, 0, 0, len(tokens))
     for first in range(0, len(tokens), at_a_time):
         some = torch.from_numpy(tokens[first : first + at_a_time])
         logs = model.log_probabilities(some, range(first, first + len(some)))
-        ends = logs[..., Tokens.end].cpu().masked_fill(some == NOTHING, math.inf)
+        after = some == NOTHING
+        if sequences.length is not None:  # rows, in which nothing follows `<end>`
+            after |= some == Tokens.end
+        ends = logs[..., Tokens.end].cpu().masked_fill(after, math.inf)
         if float(ends.min()) < least.log_probability:
             sequence, position = divmod(int(ends.argmin()), longest)
             least = LeastEnd(float(ends.min()), first + sequence, position + 1, len(tokens))

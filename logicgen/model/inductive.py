@@ -231,6 +231,8 @@ def as_grammar(weights: LogWeights, student: int, words: tuple[str, ...]) -> Gra
 def named(grammar: Grammar) -> Grammar:
     """Name each unit of a grammar after the word that it emits with probability 1/2 or more.
 
+    A unit is only called `<end>` if it emits (almost) nothing else.
+
     Other units, and units that (almost) no sentence uses, keep their names. If several units of a
     layer emit the same word, later units get a number after the word, such as `word~2`.
     """
@@ -241,7 +243,9 @@ def named(grammar: Grammar) -> Grammar:
         for number, name in enumerate(names):
             words = grammar.tokens[layer][:, number]
             word = grammar.words[int(words.argmax())]
-            if words.max() >= 0.5 and grammar.reach[layer][number] > NEGLIGIBLE and ":" not in word:
+            least = 1 - NEGLIGIBLE if word == END else 0.5  # a unit `<end>` emits only `<end>`
+            reached = grammar.reach[layer][number] > NEGLIGIBLE
+            if words.max() >= least and reached and ":" not in word:
                 tries = itertools.chain([word], (f"{word}~{turn}" for turn in itertools.count(2)))
                 name = next(each for each in tries if each not in taken)
                 taken.add(name)

@@ -281,8 +281,7 @@ class TextNGram(nn.Module):
         yield once.cumsum(1)
         following = F.pad(once[:, 1:], (0, 0, 0, 1))  # the token after each place
         length = texts.shape[1]
-        # (texts, places, places): True for places with equal tokens
-        alike = texts[:, :, None] == texts[:, None, :]
+        alike = _alike(texts)
         same = alike & torch.ones(length, length, device=texts.device).tril(-1).bool()
         for shift in range(1, self.order):
             yield same.float() @ following

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, SerializeAsAny, WrapValidator, model_validator
 
+from logicgen.data.ranges import Lengths, Symbols
 from logicgen.extras import plugins
 from logicgen.recipes import Table
 from logicgen.tokens import MOST_SYMBOLS
@@ -247,8 +248,6 @@ class TrainingTable(Table):
 
 
 Draws = Annotated[int, Field(ge=1, le=1000)]
-Symbols = Annotated[tuple[Annotated[int, Field(ge=0)], Positive], Field(strict=False)]
-Lengths = Annotated[tuple[Positive, Positive], Field(strict=False)]
 
 
 class RewardTable(Table):
@@ -301,10 +300,6 @@ class RewardTable(Table):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        for key in ("symbols", "length"):
-            bounds = getattr(self, key)
-            if bounds is not None and bounds[0] > bounds[1]:
-                raise ValueError(f"{key}: the range {list(bounds)} is empty: the smaller one first")
         if self.grow and self.symbols is None and self.length is None:
             raise ValueError("grow: without symbols or length, which are its goals; give one")
         gradient = self.method == "policy-gradient"

@@ -207,7 +207,7 @@ class _BeamPrefixes(Generic[MemoryT]):
         scale: float | Tensor,
         never: Sequence[int],
     ) -> None:
-        grammar = grammar or _anything(vocabulary, max_length)
+        grammar = grammar or _anything(vocabulary)
         shortest = int(grammar.distance[0])
         if shortest > max_length:
             raise LogicgenError(
@@ -297,7 +297,7 @@ class _BeamPrefixes(Generic[MemoryT]):
             self.written = self.written.flatten(0, 1)[rows]
 
 
-def _anything(vocabulary: Vocabulary, max_length: int) -> GrammarMask:
+def _anything(vocabulary: Vocabulary) -> GrammarMask:
     """Return a mask with a single state, which allows every answer.
 
     The state's distance is -1, so that answers beyond the budget are allowed, too.

@@ -17,7 +17,6 @@ import threading
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib import import_module
@@ -158,7 +157,7 @@ class RayCall:
 
 
 class RayPool:
-    """A pool whose workers run on a Ray cluster, with the methods of `Pool`."""
+    """A pool whose workers run on a Ray cluster, with `map` and `close`, as `Pool` has."""
 
     def __init__(self, ray: Any, run: Any, function: bytes) -> None:
         self._ray, self._run, self._function = ray, run, function
@@ -178,21 +177,6 @@ class RayPool:
         if results:
             self._ray.wait(results, num_returns=len(results), timeout=SECONDS)
         self._under_way.clear()
-
-    def submit(self, item: Any, seconds: float | None = None) -> Future[Any]:
-        """Submit an item; return the future of its result, as `Pool.submit` does."""
-        sent, future = self._send([item], seconds), Future[Any]()
-
-        def hand_over(_: object) -> None:
-            try:
-                found = self._results(sent, 1)
-                future.set_result(found[0])
-            except Exception as error:
-                future.set_exception(error)
-
-        future.set_running_or_notify_cancel()
-        sent.future().add_done_callback(hand_over)
-        return future
 
     def map(
         self, items: Iterable[Any], seconds: float | None = None, chunk: int = 1

@@ -26,7 +26,7 @@ from logicgen.scoring.attacks import (
     families,
     joined,
 )
-from logicgen.scoring.completions import Mode
+from logicgen.scoring.completions import Mode, check_mode
 from logicgen.scoring.scorer import judge
 from logicgen.tasks import load_task
 from logicgen.tasks.problem_samples import ProblemSamples
@@ -152,6 +152,7 @@ def _check_names(names: Collection[str], known: Collection[str]) -> None:
 
 def own_verifier(task: str, mode: Mode) -> Callable[[str, str], float | None]:
     """Return logicgen's own scorer as a function, without limits of time and memory."""
+    check_mode(mode)
     chosen = load_task(task)
     read = lru_cache(chosen.read_problem)
     return lambda problem, text: judge(chosen, read(problem), text, mode, reasons=False).reward
@@ -222,7 +223,7 @@ class _Calls:
         self._reward = None
         try:
             reward = self._function(problem, completion)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             why = f"{type(error).__name__}: {shortened(error, 80)}"
             self._fault("raised", problem, completion, why)
             return False

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import lark
 from lark.common import LexerConf
@@ -51,6 +51,12 @@ _RULES = {"assignment": "assignment", "trace": "trace", "letters": "symbols", "s
 
 class NoAnswerError(LogicgenError):
     """A completion that gives no answer, or several different answers."""
+
+
+def check_mode(mode: str) -> None:
+    """Raise LogicgenError if there is no such mode."""
+    if mode not in get_args(Mode):
+        raise LogicgenError(f"mode: {mode!r}; it is 'strict' or 'tolerant'")
 
 
 def read_completion(task: Task, completion: str, mode: Mode = "strict") -> Any:

@@ -12,11 +12,17 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Self, get_args
+from typing import Any, Self
 
 from logicgen.errors import FormatError, LogicgenError, shortened
 from logicgen.processes.pool import MEMORY, Failure, Pool
-from logicgen.scoring.completions import LONGEST_COMPLETION, Mode, NoAnswerError, read_completion
+from logicgen.scoring.completions import (
+    LONGEST_COMPLETION,
+    Mode,
+    NoAnswerError,
+    check_mode,
+    read_completion,
+)
 from logicgen.solvers import Verdict
 from logicgen.syntax.answers import NoAnswer
 from logicgen.tasks import load_task
@@ -141,8 +147,7 @@ class Scorer:
         reasons: bool = True,
     ) -> None:
         load_task(task)  # raise errors in this process, not in a worker
-        if mode not in get_args(Mode):
-            raise LogicgenError(f"mode: {mode!r}; it is 'strict' or 'tolerant'")
+        check_mode(mode)
         if not (isinstance(timeout, int | float) and 0 < timeout < float("inf")):
             raise LogicgenError(f"timeout: {timeout!r}; it has to be a number of seconds above 0")
         self.task, self.mode, self.timeout, self.reasons = task, mode, timeout, reasons

@@ -8,7 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from logicgen.errors import LogicgenError, printable, reading
-from logicgen.processes.pool import Failure, Pool
+from logicgen.processes.engines import open_pool
+from logicgen.processes.pool import Failure
 from logicgen.solvers.pysat import solve_clauses
 from logicgen.syntax.clauses import CNF, read_cnf, read_model, satisfies, write_model
 
@@ -47,7 +48,7 @@ def _solved(
     if timeout is None and workers == 1:
         yield from map(_text_solver(), texts)
         return
-    with Pool[tuple[bytes, str], str](_text_solver, count=workers) as pool:
+    with open_pool(_text_solver, count=workers) as pool:
         for result in pool.map(texts, timeout):
             if isinstance(result, Failure):
                 yield f"c {result.reason}\ns UNKNOWN\n"
@@ -66,7 +67,7 @@ def verify_file(source: str, answer: str) -> str:
     answer: the path of a file of `v` lines, or the text of the `v` lines.
     """
     cnf = _read(source)
-    text, where = answer.encode(), "the answer (no file is called so)"
+    text, where = answer.encode(errors="surrogateescape"), "the answer (no file is called so)"
     with suppress(OSError):  # a long text cannot be the name of a file
         if answer == "-" or Path(answer).is_file():
             text, where = _bytes(answer), answer

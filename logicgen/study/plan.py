@@ -8,7 +8,7 @@ experiment determines the trials and the report.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from math import prod
@@ -152,7 +152,24 @@ def plan(study: Study) -> Plan:
             why = made.impossible.get(lost, "it is not among the points of the sample")
             made.impossible[name] = f"starts from {lost}, which cannot be trained: {why}"
             del made.trials[name]
+    _check_kinds(study, made.trials.values())
     return made
+
+
+def _check_kinds(study: Study, trials: Iterable[Trial]) -> None:
+    """Raise LogicgenError if an entry of [[measure]] takes different measures in the trials."""
+    for number, asked in enumerate(study.measures):
+        kinds = {
+            each.measure.kind(each.data.recipe.holds, str(study.path))
+            for trial in trials
+            if trial.training is not None
+            for each in [trial.training.measures[number]]
+        }
+        if len(kinds) > 1:
+            raise LogicgenError(
+                f"{study.path}: measure {asked.name}: the data of the trials differ in kind, so it"
+                f" would be {' or '.join(sorted(kinds))}: give it `data` of its own"
+            )
 
 
 def _lost_start(made: Plan, name: str) -> str | None:

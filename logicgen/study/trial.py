@@ -26,9 +26,6 @@ from logicgen.study.recipe import Evaluation, MeasureTable
 if TYPE_CHECKING:
     from logicgen.model.model import AnyData
 
-
-"""A function that is called with the name of the work, the finished amount and the total amount."""
-
 RUNS = "runs"
 """The folder of data sets, weights, predictions and logs. Recipes can make these files again."""
 

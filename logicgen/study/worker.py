@@ -69,12 +69,10 @@ class TrialWorker:
         try:
             process.stdin.write(json.dumps(job) + "\n")
             process.stdin.flush()
-            line = process.stdout.readline()
-        except (BrokenPipeError, ValueError):  # the process has ended or was stopped
-            line = ""
-        if line:
-            answer: Json = json.loads(line)
+            answer: Json = json.loads(process.stdout.readline())
             return answer
+        except (BrokenPipeError, ValueError):  # the process has ended or was stopped
+            pass
         status = process.wait()
         self.process = None
         how = f"signal {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"

@@ -32,9 +32,6 @@ class Conditions:
     bands: tuple[Band, ...] = ()
     beyond: tuple[str, ...] = ()
 
-    def __bool__(self) -> bool:
-        return bool(self.bands or self.beyond)
-
     @staticmethod
     def of(task: Task, table: Mapping[str, Sequence[Any]], unsatisfiable: float) -> Conditions:
         """Read the table `[difficulty]` of a recipe.

@@ -78,7 +78,7 @@ class CorpusSource(ABC):
     tokens: Tokens  # the tokens of the corpus
     # The versions of the sources and similar facts, for the description of the corpus
     facts: Mapping[str, str]
-    digest: str  # a text that changes if the sources of the corpus change
+    digest: str  # a text that changes if the names or sizes of the corpus's sources change
     files: Mapping[str, str]  # further files of the corpus, as text by file name
     counted = "rows"  # the plural noun for the things that the first number of `extent` counts
 

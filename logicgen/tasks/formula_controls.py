@@ -7,7 +7,7 @@ graph is the formula of a node, `2 * node + 1` its negation.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from heapq import heappop, heappush
 from itertools import islice
@@ -74,10 +74,13 @@ def polarities(graph: Graph, root: int) -> dict[str, int]:
     return {name: found[name] for name in graph.symbols if name in found}
 
 
-def holds(graph: Graph, root: int, values: Values) -> bool:
-    """Return whether an edge of a graph without temporal operators is true."""
+def truth(graph: Graph, nodes: Iterable[int], values: Values) -> dict[int, bool]:
+    """Return the truth value of each edge to the nodes of a graph without temporal operators.
+
+    nodes: every node after the nodes below it.
+    """
     true = {TRUE: True, FALSE: False}
-    for node in graph.reachable(root):
+    for node in nodes:
         left, right = graph.left[node], graph.right[node]
         if graph.kind[node] == SYMBOL:
             value = values[graph.symbols[left]]
@@ -86,7 +89,7 @@ def holds(graph: Graph, root: int, values: Values) -> bool:
         else:
             value = true[left] != true[right]
         true[2 * node], true[2 * node + 1] = value, not value
-    return true[root]
+    return true
 
 
 def flipped(values: Values, margins: Mapping[str, float]) -> Iterator[Values]:

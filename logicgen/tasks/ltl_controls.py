@@ -16,8 +16,8 @@ from logicgen.tasks.formula_controls import (
     FormulaControl,
     Values,
     flipped,
-    holds,
     polarities,
+    truth,
 )
 from logicgen.tasks.ltl import LTL
 from logicgen.tasks.placement import Placement
@@ -169,7 +169,7 @@ class Rule(TraceControl):
         for flips in range(MOST_FLIPS + 1):
             for names in combinations(values, flips):
                 each = values | {name: not values[name] for name in names}
-                if holds(graph, root, each):
+                if truth(graph, graph.reachable(root), each)[root]:
                     yield trace([each], 0)
                     return
         for placed in placements(formula):

@@ -15,6 +15,7 @@ from logicgen.tasks.formula_controls import (
     Values,
     flipped,
     polarities,
+    truth,
 )
 from logicgen.tasks.parities import LinearSystem
 from logicgen.tasks.propositional import Propositional
@@ -167,18 +168,13 @@ class AssignmentWalk(AssignmentControl):
         nodes, values = graph.reachable(root), greedy(formula)[0]
         while True:
             yield Assignment(tuple(values.items()))
-            true = _truth(graph, nodes, values)
+            true = truth(graph, nodes, values)
             if true[root] or not nodes:
                 return
             name = rng.choice(list(values))
             if rng.random() >= NOISE:
                 name = _blamed(graph, root, true, rng)
             values = values | {name: not values[name]}
-
-
-def _truth(graph: Graph, nodes: list[int], values: Values) -> dict[int, bool]:
-    """Return the truth value of each edge."""
-    return {edge: chance == 1 for edge, chance in _probabilities(graph, nodes, values).items()}
 
 
 def _blamed(graph: Graph, root: int, true: dict[int, bool], rng: Random) -> str:

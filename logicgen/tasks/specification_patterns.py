@@ -21,8 +21,6 @@ from logicgen.syntax.rewriting import to_core
 from logicgen.tasks.task import Cell, Draw, Source
 from logicgen.tokens import symbol_name
 
-SCOPES = ("globally", "before", "after", "between", "after-until")
-
 PATTERNS = {
     "absence": (
         "G!p0",
@@ -107,7 +105,7 @@ PATTERNS = {
         "G(p1 -> (p3 & !p4 & X(!p4 U p5))))))",
     ),
 }
-"""The formulas of each property, in the order of SCOPES."""
+"""The formulas of each property, in five scopes: globally, before, after, between, after-until."""
 
 
 @cache

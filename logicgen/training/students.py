@@ -17,13 +17,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from logicgen.callbacks import Progress, no_progress
 from logicgen.model.inductive import ambiguity
 from logicgen.nn.inductive_transformer import Embedding, InductiveTransformer, LogWeights
 from logicgen.productions import Grammar
 from logicgen.training.optimizer import Schedule
-
-"""A function that is called with the number of steps done and the number of all steps."""
 
 
 class Sentences(NamedTuple):
@@ -86,7 +83,6 @@ def teach(
     width: int,
     lesson: Lesson,
     seed: int = 0,
-    progress: Progress = no_progress,
 ) -> tuple[LogWeights, np.ndarray]:
     """Train an inductive Transformer (student) on each set of sentences.
 
@@ -114,9 +110,9 @@ def teach(
     first = 0
     if lesson.starts > FINALISTS:
         first = lesson.steps * FIRST_HEAT // 100
-        course.train(network, 0, first, progress)
+        course.train(network, 0, first)
         _keep(network, course.ranked(network)[:, :FINALISTS].flatten())
-    course.train(network, first, lesson.steps, progress)
+    course.train(network, first, lesson.steps)
     best = course.ranked(network)[:, 0]
     with torch.no_grad():
         loss = course.loss(network)[best]
@@ -143,9 +139,7 @@ class _Course:
         weight = self.shares.repeat_interleave(starts, 0)
         return -(weight * network.log_probabilities(read)).sum(-1)
 
-    def train(
-        self, network: InductiveTransformer, begin: int, end: int, progress: Progress
-    ) -> None:
+    def train(self, network: InductiveTransformer, begin: int, end: int) -> None:
         """Train from step `begin` to step `end`."""
         lesson = self.lesson
         optimizer = torch.optim.Adam(network.parameters(), lr=lesson.learning_rate)
@@ -159,7 +153,6 @@ class _Course:
                 loss = loss + lesson.crispness * ambiguity(network.weights())
             torch.autograd.backward(loss.sum())
             optimizer.step()
-            progress(step + 1, lesson.steps)
 
     @torch.no_grad()
     def ranked(self, network: InductiveTransformer) -> Tensor:

@@ -24,6 +24,7 @@ number = 3
 def folder(tmp_path):
     (tmp_path / "own_rewards.py").write_text(REWARDS)
     (tmp_path / "broken.py").write_text("1 / 0")
+    (tmp_path / "script.py").write_text("raise SystemExit(0)")
     return tmp_path
 
 
@@ -85,6 +86,7 @@ def test_our_own_scorer_is_audited_by_its_mode():
         (("no_such_module:reward",), "no_such_module: cannot be imported"),
         (("missing.py:reward",), "missing.py: cannot be imported"),
         (("broken.py:reward",), "ZeroDivisionError"),
+        (("script.py:reward",), "SystemExit"),
         (("own_rewards.py:no_such",), "has no function no_such"),
         (("own_rewards.py:number",), "is not a function"),
         (("own_rewards.py:one",), "give a function (problem, completion) -> reward"),

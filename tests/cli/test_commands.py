@@ -353,6 +353,22 @@ def test_generate_and_its_errors(tmp_path):
     refused(run("generate", "copying-mini", "--size", 10, "-o", "/proc/nowhere"), "/proc/nowhere")
 
 
+def test_arguments_that_are_not_utf_8_are_refused_or_read(tmp_path):
+    said = run("generate", "copying-mini", "-o", tmp_path / "d", "--set", "description=\udcff")
+    refused(said, "not UTF-8: write it in UTF-8")
+    (tmp_path / "a.cnf").write_text("p cnf 1 1\n1 0\n")
+    refused(run("verify", tmp_path / "a.cnf", "\udcff"), "the answer")
+
+
+def test_options_without_effect_are_refused(tmp_path):
+    (tmp_path / "a.cnf").write_text("p cnf 1 1\n1 0\n")
+    refused(run("verify", tmp_path / "a.cnf", "v 1 0", "--timeout", 3), "--timeout is not for")
+    (tmp_path / "a.txt").write_text("a\n{a}\n")
+    refused(run("convert", "--task", "ltl", "--to", "prefix", "--split", "test", "a"), "--split")
+    files = (tmp_path / "a.txt", tmp_path / "b.jsonl")
+    refused(run("convert", "--task", "ltl", *files, "--split", "test"), "--split goes with")
+
+
 @pytest.mark.needs("torch")
 def test_folders_whose_names_are_no_utf_8_are_refused_before_anything_is_made(tmp_path):
     folder = tmp_path / os.fsdecode(b"a\xff")

@@ -8,6 +8,7 @@ from itertools import chain
 from unittest.mock import patch
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -65,6 +66,15 @@ def test_a_split_is_encoded_in_pieces(made, monkeypatch):
         for one, other in zip(ragged(encoded), ragged(whole), strict=True):
             assert (one.dtype, one.tolist()) == (other.dtype, other.tolist())
         assert encoded.alphabet == whole.alphabet
+
+
+def test_a_text_with_a_blank_at_its_end_is_refused(made):
+    data = load_dataset(made)
+    table = data.table("test")
+    texts = [f"{text} " for text in table["problem"].to_pylist()]
+    table = table.set_column(table.column_names.index("problem"), "problem", pa.array(texts))
+    with pytest.raises(LogicgenError, match="begins or ends with a blank"):
+        dataset.encode(table, data.vocabulary)
 
 
 def ragged(split):

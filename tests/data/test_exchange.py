@@ -12,6 +12,7 @@ from logicgen.data.exchange import (
     read_json_lines,
     read_two_lines,
     spread,
+    write_dimacs,
     write_json_lines,
     write_two_lines,
 )
@@ -98,7 +99,7 @@ def test_bad_files_name_the_line(tmp_path, text, reason):
             b'{"problem": "' + b"a" * 10**6 + b' b", "answer": "1"}',
             "line 2: line 1, column 1000002",
         ),
-        (b'{"problem": "a"}\xff', r"line 2: not UTF-8 at byte 16"),
+        (b'{"problem": "a"}\xff', r"line 2 is not UTF-8 at byte 17"),
         (b"", "line 2: not a JSON object"),
     ],
 )
@@ -115,8 +116,20 @@ def test_hostile_json_lines_are_one_error_with_their_line(tmp_path, line, reason
 def test_a_text_that_is_no_utf_8(tmp_path):
     path = tmp_path / "hostile.txt"
     path.write_bytes(b"a\n{a}\n" * 5000 + b"\xe4\n{a}\n")
-    with pytest.raises(LogicgenError, match=r"hostile.txt, line 10001: not UTF-8 at byte 0"):
+    with pytest.raises(LogicgenError, match=r"hostile.txt: line 10001 is not UTF-8 at byte 1"):
         list(read_two_lines(path, TASK))
+
+
+def test_a_byte_order_mark_is_no_text(tmp_path):
+    path = tmp_path / "some.jsonl"
+    path.write_bytes(b'\xef\xbb\xbf{"problem": "a", "answer": "{a}"}\n')
+    assert list(read_json_lines(path, TASK)) == [("a", "{ a }")]
+
+
+def test_dimacs_files_need_a_new_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(LogicgenError, match="name a new folder"):
+        write_dimacs([], Path("./"), "")
 
 
 @pytest.mark.parametrize("read", [read_two_lines, read_json_lines])

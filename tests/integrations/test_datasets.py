@@ -74,6 +74,7 @@ def test_unsatisfiable_problems_have_their_answer():
         ("ltl", {"shards": 0}, "shards: 0"),
         ("ltl", {"shards": -1}, "shards: -1"),
         ("ltl", {"colour": 1}, "unknown key"),
+        ("permutation", {"satisfiable": None}, "need an answer: leave it out"),
     ],
 )
 def test_what_cannot_be_is_said_at_once(task, how, said):

@@ -134,6 +134,9 @@ def test_what_cannot_be_read(run, corpus, tmp_path):
         result = asked(run, corpus, tmp_path / "t.txt", tmp_path / "out")
         assert isinstance(result.exception, LogicgenError)
         assert said in str(result.exception)
+    (tmp_path / "t.txt").write_text("ab", encoding="utf-8")
+    result = asked(run, corpus, tmp_path / "t.txt", tmp_path / "out", "--context", 10_000)
+    assert "context 10000: the rows have" in str(result.exception)
     result = asked(run, corpus, tmp_path / "missing.txt", tmp_path / "out")
     assert "cannot be read" in str(result.exception)
     arguments = ["measure", "probe", run, "--data", corpus.folder, "--symbol", "a"]

@@ -220,6 +220,22 @@ def test_many_symbols_have_no_ideal_and_the_reason_says_how_many(strings, tmp_pa
 def test_one_sequence_has_no_interval(text):
     with pytest.raises(LogicgenError, match="needs at least 2 sequences of 9 tokens"):
         measure_perplexity(untrained(text.tokens), text, "some", limit=1, context=9)
+    one = {"bits": np.array([[1.0, 2.0, 3.0], [1.0, np.nan, np.nan]])}
+    about = perplexity.CurveAbout("some", "text", "test", 4, 2, 1)
+    assert "beyond" not in perplexity.Curve.of(about, one, beyond=2).parts
+    assert "beyond" in perplexity.Curve.of(about, one, beyond=1).parts
+
+
+def test_the_bar_only_moves_forward(text):
+    seen = []
+    how = {"limit": 7, "context": 9, "embedding_seeds": 3}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(perplexity, "AT_A_TIME", 1)
+        model = Fake(text.tokens, random=True)
+        measure_perplexity(model, text, "f", progress=lambda *at: seen.append(at), **how)
+    assert seen == sorted(seen)
+    assert len(seen) > 3
+    assert seen[-1] == (21, 21)
 
 
 def test_the_share_of_the_cache(text):

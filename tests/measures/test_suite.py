@@ -102,9 +102,26 @@ def test_other_problems_than_the_fingerprint_says_are_refused(place, suite, tmp_
 
 def test_a_damaged_file_of_problems_is_refused(place, suite, tmp_path):
     [formulas] = place[1].glob("formulas-*.jsonl.gz")
-    (tmp_path / formulas.name).write_bytes(b"no gzip")
-    with pytest.raises(LogicgenError, match="delete this file"):
-        open_suite(str(place[0]), tmp_path)
+    whole = formulas.read_bytes()
+    for damaged in (b"no gzip", whole[:40] + bytes(9) + whole[49:], whole[:-9]):
+        (tmp_path / formulas.name).write_bytes(damaged)
+        with pytest.raises(LogicgenError, match="delete this file"):
+            open_suite(str(place[0]), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('name = "strings"', 'name = "formulas"', "several are called 'formulas'"),
+        ("limit = 30", "limit = -3", "limit"),
+        ("limit = 30", "limit = 0", "limit"),
+    ],
+)
+def test_a_faulty_suite_is_refused(tmp_path, old, new, message):
+    file = tmp_path / "mine.toml"
+    file.write_text(SMALL.replace(old, new))
+    with pytest.raises(LogicgenError, match=message):
+        open_suite(str(file), tmp_path)
 
 
 @pytest.mark.slow
@@ -248,6 +265,7 @@ def test_right_replies_to_the_prompts_are_right(place, suite, tmp_path):
         (lambda row: row | {"completion": 5}, None, "no text as `completion`"),
         (lambda row: row, lambda row: False, "replies.jsonl: no replies"),
         (lambda row: row, lambda row: row["row"] > 3, "4 of the 30 replies .* missing"),
+        (lambda row: row, lambda row: row["form"] != 1, "one of forms 1 and 2 only"),
     ],
 )
 def test_faulty_replies_are_refused(suite, tmp_path, change, of, message):

@@ -6,9 +6,10 @@ import torch
 
 from logicgen import recipes
 from logicgen.errors import LogicgenError
-from logicgen.model.inductive import InductiveStarts
+from logicgen.model.inductive import InductiveStarts, named
 from logicgen.model.recipe import ModelRecipe, read_model_recipe
 from logicgen.model.sequence_tables import InductiveTable
+from logicgen.productions import Grammar
 from logicgen.tokens import Tokens
 from tests.languages import language_model
 
@@ -44,6 +45,15 @@ def test_it_says_what_its_grammar_says(options):
     )
     shorter = model.log_probabilities(tokens[:, :2])
     assert torch.allclose(shorter, logs[:, :2])
+
+
+def test_a_unit_that_may_go_on_is_not_called_the_end():
+    said = np.array([[0.98, 1.0], [0.02, 0.0]])  # <end>, a
+    first = np.array([[0.0, 0.0], [1.0, 1.0]])
+    grammar = Grammar(
+        ("<end>", "a"), (("x", "y"), ("u", "v")), np.full(2, 0.5), (first, said), (np.eye(2),)
+    )
+    assert named(grammar).units == (("a", "a~2"), ("u", "<end>"))
 
 
 def test_the_loss_is_that_of_all_starts_in_training_and_of_the_best_after_it():

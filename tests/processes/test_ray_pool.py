@@ -132,9 +132,7 @@ def test_results_come_in_order_with_their_failures(cluster, tmp_path):
         with open_pool(square, (3,)) as some:
             assert list(some.map(range(50), chunk=4)) == [i * i + 3 for i in range(50)]
             assert list(some.map([])) == []
-            assert [each.result(60) for each in map(some.submit, range(3))] == [3, 4, 7]
         with open_pool(picky, (0,)) as some:
-            assert isinstance(some.submit(7).exception(60), LogicgenError)
             with pytest.raises(LogicgenError, match=r"^not seven$"):
                 list(some.map([5, 7]))
             with pytest.raises(RuntimeError, match="not eight"):

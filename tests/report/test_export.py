@@ -92,6 +92,15 @@ def test_the_card_tells_scores(run: Path, tmp_path: Path) -> None:
     assert "| 2 positions | 50.0% [40.0, 60.0] | 90 |" in card
 
 
+def test_the_card_has_no_scores_of_redrawn_rows(run: Path, tmp_path: Path) -> None:
+    (run / "grid-reset-rows-1").mkdir()
+    score = {"accuracy": 0.5, "accuracy_low": 0.4, "accuracy_high": 0.6, "examples": 90}
+    summary = {"data": "some-data", "reset_rows": 1, "overall": score}
+    (run / "grid-reset-rows-1" / "summary.json").write_text(json.dumps(summary))
+    export(run, tmp_path / "out", "mine")
+    assert "some-data" not in (tmp_path / "out" / "README.md").read_text()
+
+
 def test_the_card_tells_time_verified_scores_and_limits(run: Path, tmp_path: Path) -> None:
     (run / "grid").mkdir()
     (run / "grid-of-others").mkdir()

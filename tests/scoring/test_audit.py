@@ -141,6 +141,8 @@ def test_a_verifier_without_fault_is_clean(task):
 @pytest.mark.parametrize("task", TASKS)
 def test_our_own_scorer_in_strict_mode_pays_nothing_wrong(task):
     only = set(CLASSES) - {"negation"}  # its reader of notations has tests of its own
+    with pytest.raises(LogicgenError, match="'strict' or 'tolerant'"):
+        own_verifier(task, "stirct")
     found = audit(own_verifier(task, "strict"), task, count=10, only=only)
     assert found.clean, found.text
     assert found.missed["tags"] == 0

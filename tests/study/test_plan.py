@@ -34,6 +34,15 @@ def trainings(path):
     return {name: trial.training for name, trial in planned(path).trials.items()}
 
 
+def test_a_measure_is_of_one_kind(study_file):
+    tiny = TINY.replace("copying-interchangeable", "language-learned").split("[base.set]")[0]
+    tiny = tiny.replace("copying-mini", "automaton-5").replace("size = 600", "")
+    tiny += '[[measure]]\nname = "it"\n'
+    axes = '[axes]\ndata = ["automaton-5", "cipher-letters"]\n'
+    with pytest.raises(LogicgenError, match=r"measure it: .* keys or perplexity: give it `data`"):
+        planned(study_file(axes, tiny=tiny))
+
+
 def test_the_product_of_the_axes_with_every_seed(study_file):
     made = planned(study_file(GRID, "seeds = [3, 5]"))
     expected = [

@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 from io import StringIO
@@ -21,7 +22,7 @@ from logicgen.study import worker as worker_process
 from logicgen.study.engine import environments
 from logicgen.study.recipe import EVALUATION
 from logicgen.study.records import FILE
-from logicgen.study.trial import data_folder, make_data
+from logicgen.study.trial import Trial, data_folder, make_data
 from logicgen.study.worker import TrialWorker
 from logicgen.tasks.problems import alpha_class_of
 from tests.cli.test_commands import appeared, interrupted, refused, run
@@ -262,6 +263,18 @@ def test_a_process_that_dies_is_one_failed_trial(study_file, tmp_path):
     worker.stop()
     worker.wait()
     assert "error" in answer(short)  # does nothing any more
+
+
+def test_half_an_answer_is_a_failed_trial(tmp_path, monkeypatch):
+    worker = TrialWorker({}, tmp_path / "log", "cpu")
+    half = subprocess.Popen(
+        [sys.executable, "-c", "print('{\"found\": ', end='')"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    monkeypatch.setattr(worker, "_start", lambda: half)
+    assert "its process died (exit status 0" in worker.run(Trial("a", int, {}), {})["error"]
 
 
 def test_a_process_that_waits_for_a_trial_ends_with_its_input(monkeypatch):
