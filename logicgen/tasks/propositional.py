@@ -6,9 +6,9 @@ Source: Hahn et al., Teaching Temporal Logics to Neural Networks (ICLR 2021).
 from __future__ import annotations
 
 from random import Random
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from logicgen.errors import LogicgenError
 from logicgen.solvers import Solver
@@ -60,6 +60,12 @@ class PropositionalSettings(FormulaSettings):
     # lexicographic order, as all solvers do. `fewest`: with the fewest literals. `random`: derived
     # from a random model. `fewest` and `random` use a truth table
     assignment: Literal["first", "fewest", "random"] = "first"
+
+    @model_validator(mode="after")
+    def _cnf_is_not_mixed(self) -> Self:
+        if self.sources.get("cnf"):
+            raise ValueError("sources: the length of cnf cannot be chosen: leave it out")
+        return self
 
 
 class Propositional(FormulaTask):

@@ -173,6 +173,8 @@ def test_settings_that_do_not_fit(tmp_path):
     settings = load_task("propositional").Settings
     with pytest.raises(ValueError, match="operators cannot be given with source cnf"):
         settings(source="cnf", operators={"&": 1})
+    with pytest.raises(ValueError, match="the length of cnf cannot be chosen"):
+        settings(source="mixed", sources={"random": 1, "cnf": 1})
     with pytest.raises(ValueError, match="extra"):
         load_task("ltl").Settings(nonsense="cnf")
     for table in ("region", "grid"):
