@@ -25,7 +25,15 @@ from logicgen.measures import find_measure
 from logicgen.model.recipe import ModelRecipe, is_trained_in_steps, read_model_recipe
 from logicgen.recipes import validate
 from logicgen.report.tables import Report, write_page
-from logicgen.study.recipe import PLAIN, Alternative, Evaluation, Study, read_study, read_tables
+from logicgen.study.recipe import (
+    PLAIN,
+    Alternative,
+    Evaluation,
+    MeasureTable,
+    Study,
+    read_study,
+    read_tables,
+)
 from logicgen.study.records import Record, made_with
 from logicgen.study.results import by_point, study_report
 from logicgen.study.trial import (
@@ -295,7 +303,10 @@ def check_measure(asked: MeasureOn, model: ModelRecipe, where: str) -> None:
     where: the file of the study, for the message.
     """
     measure, recipe = asked.measure, asked.data.recipe
-    found = find_measure(measure.kind(recipe.holds, where), f"{where}: measure {measure.name}")
+    kind = measure.kind(recipe.holds, where)
+    if isinstance(measure, MeasureTable):
+        measure.check_keys(kind, where)
+    found = find_measure(kind, f"{where}: measure {measure.name}")
     if recipe.holds not in found.of:
         raise LogicgenError(
             f"{where}: measure {measure.name}: {found.name} needs data that hold"

@@ -34,6 +34,17 @@ AXIS = "axis."
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+_-]*")
 
 
+# The keys of `[[measure]]` that all measures read, and those that some measures read.
+OF_ALL_MEASURES = ("name", "data", "size", "data_set", "data_seed", "split", "limit")
+MEASURED_BY = {
+    "answers": (
+        *("by", "controls", "embedding_seeds", "grammar", "beams", "ensemble", "verified"),
+        *("temperature", "shots", "covariance"),
+    ),
+    "perplexity": ("embedding_seeds", "context", "beyond"),
+    "keys": ("keys", "context", "steps", "hidden", "layer", "last", "window", "matrices"),
+}
+
 EVALUATION = "evaluation"
 """Name of the measure that the table `[evaluate]` of a study describes."""
 
@@ -169,28 +180,30 @@ class MeasureTable(DecodingKeys):
         return self
 
     def kind(self, holds: str, where: str) -> str:
-        """Return the name of the measure. Raises LogicgenError if a key does not fit the data.
+        """Return the name of the measure. Raises LogicgenError if these data have no keys.
 
         holds: the kind of the data: `problems`, `sequences` or `ciphers`.
         where: the file of the study, for the message.
         """
         if self.measure is not None:
             return self.measure
-        for key in ("by", "controls"):
-            if getattr(self, key) is not None and holds != "problems":
-                raise LogicgenError(
-                    f"{where}: measure {self.name}: {key}: goes with answers to problems; these"
-                    f" data hold {holds}"
-                )
         if self.keys and holds == "problems":
             raise LogicgenError(f"{where}: measure {self.name}: keys: problems have no keys")
         kinds = {"problems": "answers", "sequences": "perplexity", "ciphers": "keys"}
-        kind = "keys" if self.keys else kinds[holds]
-        if self.matrices is not None and kind != "keys":
+        return "keys" if self.keys else kinds[holds]
+
+    def check_keys(self, kind: str, where: str) -> None:
+        """Raise LogicgenError if keys of the file have no effect on the measure `kind`.
+
+        Records contain all keys, so their tables are not checked.
+        """
+        if self.measure is not None:  # only the measure knows what it reads
+            return
+        keys = sorted(self.model_fields_set - {*OF_ALL_MEASURES, *MEASURED_BY[kind]})
+        if keys:
             raise LogicgenError(
-                f"{where}: measure {self.name}: matrices: goes with keys, and this measures {kind}"
+                f"{where}: measure {self.name}: {', '.join(keys)}: without effect on {kind}"
             )
-        return kind
 
     def data_recipe(self, base: Any) -> tuple[Any, ...] | None:
         """Return the arguments of `plan.read_data`; None means the data of the training.

@@ -346,7 +346,7 @@ def test_prompts_and_keys(folder):
     [
         ("[0, 10]", "[0, 11]", "measure keys: matrices 11: after these tokens a window of 10 ends"),
         ("[0, 10]", "[5, 0]", "measure keys: matrices [5, 0]: give increasing numbers"),
-        ("cipher.toml", "look-up.toml", "matrices: goes with keys, and this measures answers"),
+        ("cipher.toml", "look-up.toml", "matrices, steps, window: without effect on answers"),
     ],
 )
 def test_wrong_matrices_are_refused_before_training(folder, old, new, said):
@@ -415,14 +415,16 @@ def test_wrong_measures(folder, part, said):
         read_study(str(path))
 
 
-@pytest.mark.parametrize("key", ['by = "length"', 'controls = ["nearest"]'])
-def test_what_goes_with_answers_is_asked_of_a_corpus(folder, key):
+@pytest.mark.parametrize(
+    "key", ['by = "length"', 'controls = ["nearest"]', "verified = 16", "settings = { a = 1 }"]
+)
+def test_keys_without_effect_are_refused(folder, key):
     path = folder / "curve.toml"
     text = STRINGS.format(folder=folder)
     path.write_text(text.replace("[[measure]]\n", f"[[measure]]\n{key}\n", 1), "utf-8")
     reasons = planned(path).impossible.values()
     assert reasons
-    said = f"{key.split()[0]}: goes with answers to problems"
+    said = f"{key.split()[0]}: without effect on perplexity"
     assert all(said in reason for reason in reasons)
 
 
