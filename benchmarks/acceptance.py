@@ -18,6 +18,7 @@ from logicgen.data.opening import load_dataset, make
 from logicgen.data.recipe import DataRecipe
 from logicgen.model.checkpoint import as_encoder_decoder, load_model
 from logicgen.model.recipe_tables import RewardTable
+from logicgen.tasks.judge import Item
 from logicgen.training.rounds import SECONDS, Round, Rounds
 
 ROUNDS = 3
@@ -32,7 +33,7 @@ def main() -> None:
             make(recipe, made, name=data, workers=os.cpu_count() or 1)
             table = RewardTable(problems=512, draws=8)
             model = as_encoder_decoder(load_model(name, "cpu"), name)
-            rounds = Rounds(model, table, load_dataset(made), made / "run")
+            rounds = Rounds(model, table, [load_dataset(made)], made / "run")
             found = [rounds.round(number) for number in range(ROUNDS)]
             judged = [_judged(rounds, each) for each in found]
             rounds.close()
@@ -49,10 +50,10 @@ def _drawn(found: Round) -> float:
 
 def _judged(rounds: Rounds, found: Round) -> float:
     """Return the verdicts a second of a round's answers, once the judges are there."""
-    items = [(each.problem, [attempt.answer for attempt in each.attempts]) for each in found.asked]
+    items = [Item(each.problem, one.answer) for each in found.asked for one in each.attempts]
     start = time.perf_counter()
-    rounds.judges.submit(items, SECONDS).result()
-    return sum(len(answers) for _, answers in items) / (time.perf_counter() - start)
+    rounds.judges.submit_all(items, SECONDS).result()
+    return len(items) / (time.perf_counter() - start)
 
 
 def _say(what: str, rate: float) -> None:

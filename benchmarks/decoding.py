@@ -26,7 +26,7 @@ from logicgen.data.recipe import DataRecipe
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.model import Request
 from logicgen.model.recipe import read_model_recipe
-from logicgen.model.sequences import TrainingRegion
+from logicgen.model.training_data import TrainingRegion
 from logicgen.nn.decoding import BeamSearch
 from logicgen.nn.layers import Attention
 from logicgen.nn.transformer import Transformer

@@ -41,7 +41,7 @@ PRESSED = {
 def evaluation(folder: Path) -> None:
     """Write predictions for 10,000 formulas, every second one answered as the one before it."""
     ltl, samples = load_task("ltl"), task("ltl").samples(symbols=SYMBOLS, length=LENGTH, seed=0)
-    columns: dict[str, list] = {name: [] for name in SCHEMA.names}
+    rows = []
     before = "{ 1 }"
     decide = judge("ltl", Wants(prefix=True))
     for row in range(ANSWERS):
@@ -59,10 +59,9 @@ def evaluation(folder: Path) -> None:
             "prediction": guess,
             "verdict": str(decide(Item(text, guess, answer)).verdict),
         }
-        for name, value in values.items():
-            columns[name].append(value)
+        rows.append(values)
     about = About("ltl", "model", "data", "grid", (1, 5), (10, 35))
-    write_predictions(described(columns, SCHEMA, about), folder)
+    write_predictions(described(rows, SCHEMA, about), folder)
 
 
 def main() -> None:

@@ -41,7 +41,7 @@ from logicgen.model.batches import Batch, BatchStream, make_batch
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.model import find_device
 from logicgen.model.recipe import ModelRecipe, read_model_recipe
-from logicgen.model.sequences import problem_data
+from logicgen.model.training_data import problem_data
 from logicgen.syntax.formula_language import ltl
 from logicgen.training.learner import ModelLearner
 from logicgen.training.loop import Steps
@@ -287,7 +287,7 @@ def main() -> None:
     size = options.batch_size or (recipe.training.batch_size if on_gpu else 64)
     steps = options.steps or (20 if on_gpu else 4)
     silent = recipe.training.model_copy(update={"batch_size": size, "log_every": 10**9})
-    recipe = recipe.network_copy(update={"training": silent})
+    recipe = recipe.model_copy(update={"training": silent})
     with tempfile.TemporaryDirectory() as folder:
         if options.data is None:
             options.data = Path(folder, "ltl-35")

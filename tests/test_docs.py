@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import pkgutil
 import re
@@ -62,6 +63,18 @@ def test_what_pages_import_exists():
         ):
             for name in names.split(", "):
                 assert pkgutil.resolve_name(f"{module}:{name}"), f"{page.name}: {module}, {name}"
+
+
+@pytest.mark.needs("torch", "datasets", "trl")
+def test_what_scripts_import_exists():
+    scripts = [*(ROOT / "benchmarks").glob("*.py"), *(ROOT / "examples").glob("*.py")]
+    assert len(scripts) > 10
+    for script in scripts:
+        for node in ast.walk(ast.parse(script.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("logicgen"):
+                for each in node.names:
+                    name = f"{node.module}:{each.name}"
+                    assert pkgutil.resolve_name(name), f"{script.name}: {name}"
 
 
 def _keys(table: type[Table]) -> list[str]:

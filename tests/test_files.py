@@ -24,6 +24,17 @@ from logicgen.files import (
 )
 
 
+@pytest.mark.parametrize("forced", [True, False])
+def test_a_power_cut_leaves_the_old_file_or_the_new_one(tmp_path, monkeypatch, forced):
+    """The content is on the disk before the file gets its name."""
+    done = []
+    for name in ("fsync", "replace"):
+        call = getattr(os, name)
+        monkeypatch.setattr(os, name, lambda *at, n=name, c=call: (done.append(n), c(*at)))
+    write_atomically(tmp_path / "a.txt", lambda part: part.write_text("a"), forced=forced)
+    assert done == (["fsync", "replace"] if forced else ["replace"])
+
+
 def test_written_whole(tmp_path):
     write_text(tmp_path / "new" / "a.txt", "whole")
     assert (tmp_path / "new" / "a.txt").read_text() == "whole"

@@ -59,6 +59,15 @@ def test_a_row_that_reached_a_limit_has_no_earlier_result():
     assert {*row} == {"problem", "id", "status", "witness", "reason"}
 
 
+@pytest.mark.parametrize("command", ["solve", "verify"])
+def test_files_have_limits_that_nobody_asked_for(tmp_path, monkeypatch, command):
+    seen = []
+    monkeypatch.setattr(f"logicgen.tasks.lines.{command}_lines", lambda *at: seen.append(at) or [])
+    (tmp_path / "in.txt").write_text("a\n")
+    run(command, "--task", "propositional", "--in", tmp_path / "in.txt")
+    assert seen[0][-1] == Limits(10.0, 1 << 30)
+
+
 @pytest.mark.parametrize("seconds", [1e9, 1e300, float("inf")])
 def test_a_time_limit_may_be_longer_than_a_system_call_can_wait(seconds):
     (row,) = solve_lines("propositional", ["a & b"], None, 1, Limits(seconds, MEMORY))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -119,6 +120,15 @@ def test_foreign_folders_are_left_alone(made, tmp_path):
     with pytest.raises(LogicgenError, match="data set of another seed"):
         make(made, seed=9)
     assert contents(made) == before
+
+
+def test_an_unfinished_data_set_of_another_version_does_not_go_on(made, tmp_path):
+    found = json.loads((made / "dataset.json").read_text())
+    found |= {"complete": False, "versions": {**found["versions"], "numpy": "0.1"}}
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "dataset.json").write_text(json.dumps(found))
+    with pytest.raises(LogicgenError, match="another versions"):
+        make(tmp_path / "d")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")

@@ -31,6 +31,12 @@ def table(data, about):
     return predict_and_verify(Parrot(data, "grid"), data, about, embedding_seeds=3)
 
 
+@pytest.mark.slow
+def test_the_number_of_workers_changes_nothing(data, table, about):
+    model = Parrot(data, "grid")
+    assert predict_and_verify(model, data, about, embedding_seeds=3, workers=2).equals(table)
+
+
 def test_verdicts(data, table):
     for row in table.to_pylist():
         if row["length"] % 2 == 0 or row["prediction"] == row["answer"]:  # "" for a tautology

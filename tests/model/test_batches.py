@@ -60,9 +60,8 @@ def test_the_stream_can_start_anywhere() -> None:
     split = numbered(500)
     whole = list(itertools.islice(BatchStream(split, 2, 1).starting_at(0), 700))
     for start in (1, WINDOW - 1, WINDOW, 249, 250, 251, 600):
-        for one, other in zip(
-            BatchStream(split, 2, 1).starting_at(start), whole[start:], strict=False
-        ):
+        later = itertools.islice(BatchStream(split, 2, 1).starting_at(start), 700 - start)
+        for one, other in zip(later, whole[start:], strict=True):
             assert one.step == other.step
             assert all(torch.equal(a, b) for a, b in zip(one[1:5], other[1:5], strict=True))
     different = BatchStream(split, 2, 2).batch(0)

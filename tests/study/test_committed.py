@@ -75,11 +75,8 @@ def test_tables_follow_from_records(study):
         assert name.endswith(".png") or digest == known[name], name
 
 
-OTHERS = [pytest.param(folder, marks=pytest.mark.slow) for folder in STUDIES[1:]]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("folder", [STUDIES[0], *OTHERS], ids=lambda folder: folder.name)
+@pytest.mark.parametrize("folder", STUDIES, ids=lambda folder: folder.name)
 def test_a_study_with_all_records_computes_nothing_and_draws_the_pictures(folder, tmp_path):
     shutil.copy(folder / FILE, tmp_path)
     study = open_study(folder.name)

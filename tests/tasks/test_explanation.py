@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from logicgen.errors import FormatError
 from logicgen.solvers import Status, Verdict, load_solver
 from logicgen.solvers.embedded import EmbeddedSolver
 from logicgen.solvers.pysat import PySATSolver
@@ -200,7 +201,7 @@ def _at(trace, place):
 def test_reasons(task, problem, answer, verdict, reason):
     chosen = load_task(task)
     if verdict is None:
-        with pytest.raises(Exception, match="X"):
+        with pytest.raises(FormatError, match="X"):
             chosen.read_answer(answer)
         return
     read, given_answer = chosen.read_problem(problem), chosen.read_answer(answer)
