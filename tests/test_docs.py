@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import json
 import pkgutil
 import re
@@ -72,9 +73,11 @@ def test_what_scripts_import_exists():
     for script in scripts:
         for node in ast.walk(ast.parse(script.read_text())):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("logicgen"):
+                module = importlib.import_module(node.module)
                 for each in node.names:
-                    name = f"{node.module}:{each.name}"
-                    assert pkgutil.resolve_name(name), f"{script.name}: {name}"
+                    inner = f"{node.module}.{each.name}"
+                    there = hasattr(module, each.name) or importlib.util.find_spec(inner)
+                    assert there, f"{script.name}: {inner}"
 
 
 def _keys(table: type[Table]) -> list[str]:

@@ -64,8 +64,7 @@ def cut_connection(run: Path, above: str, below: str, out: Path | None) -> None:
     lines, file = library.cut_grammar(run, above, below, out)
     for line in lines:
         put(line)
-    if file:
-        say(file)
+    say(file)
 
 
 @command.command("generate")

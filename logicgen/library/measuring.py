@@ -273,7 +273,7 @@ def cut_grammar(
     """Remove the connection between two units of a grammar, `above` and `below`.
 
     Return lines about the sentences that lose over half of their probability, and a text with the
-    path of the new grammar. There are no lines if there are too many sentences to list.
+    path of the new grammar. If there are too many sentences to list, there is only a first line.
     """
     with extras_named():
         from logicgen.experiments.grammars import cut_grammar

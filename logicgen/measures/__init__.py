@@ -48,7 +48,10 @@ def measure_in(folder: Path) -> Measure | None:
     Returns None if the folder contains no such file.
     """
     for name in [*MEASURES, *plugins("logicgen.measures")]:
-        found = find_measure(name)
+        try:
+            found = find_measure(name)
+        except LogicgenError:  # a plugin that cannot be loaded
+            continue
         if found.file and (folder / found.file).is_file():
             return found
     return None

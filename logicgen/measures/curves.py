@@ -56,8 +56,12 @@ class Perplexity(Measure):
     of = ("sequences", "ciphers")
 
     def check(self, settings: Any, data: Any, model: ModelRecipe, where: str) -> None:
-        """Raise LogicgenError for a model that is not a language model."""
+        """Raise LogicgenError for another model than a language model, or a single sequence."""
         check_reads(settings.name, model, where)
+        if settings.limit == 1:
+            raise LogicgenError(
+                f"{where}: measure {settings.name}: limit: one sequence has no 95% interval"
+            )
 
     def take(self, settings: Any, data: Any, subject: Subject) -> Json:
         """Measure perplexity; return the summary, and the means at each position."""

@@ -287,8 +287,8 @@ def measure_perplexity(
         )
     if (targets != NOTHING).any(axis=1).sum() < 2:
         raise LogicgenError(
-            f"{corpus.folder}: a 95% interval needs at least 2 sequences of {context} tokens: raise"
-            " --limit, or lower --context"
+            f"{corpus.folder}: a 95% interval needs at least 2 sequences of {context} tokens:"
+            " allow more, or, of a text, shorter ones"
         )
     # Sentences of a grammar are too short to count tokens in them.
     counter = None if corpus.recipe.task == "production" else best_counter(corpus, context)

@@ -35,14 +35,14 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+_-]*")
 
 
 # The keys of `[[measure]]` that all measures read, and those that some measures read.
-OF_ALL_MEASURES = ("name", "data", "size", "data_set", "data_seed", "split", "limit")
+OF_ALL_MEASURES = ("name", "data", "size", "data_set", "data_seed", "split", "limit", "keys")
 MEASURED_BY = {
     "answers": (
         *("by", "controls", "embedding_seeds", "grammar", "beams", "ensemble", "verified"),
         *("temperature", "shots", "covariance"),
     ),
     "perplexity": ("embedding_seeds", "context", "beyond"),
-    "keys": ("keys", "context", "steps", "hidden", "layer", "last", "window", "matrices"),
+    "keys": ("context", "steps", "hidden", "layer", "last", "window", "matrices"),
 }
 
 EVALUATION = "evaluation"

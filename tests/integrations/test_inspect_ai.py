@@ -27,7 +27,7 @@ from inspect_ai.log import read_eval_log
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
 from logicgen.integrations import inspect_ai as adapter
-from logicgen.integrations.reply_files import read_lines, read_replies
+from logicgen.integrations.reply_files import read_replies, read_rows
 
 
 def run(task, completions, folder):
@@ -179,7 +179,7 @@ def test_prompts_of_a_file_are_asked_and_give_an_alpha_covariance(data, tmp_path
     """Walk from exported prompts through Inspect to verdicts."""
     prompts = tmp_path / "prompts.jsonl"
     assert cli("measure", "covariance", prompts, "--data", data.folder, "--prompts").returncode == 0
-    rows = list(read_lines(prompts))
+    rows = list(read_rows(prompts))
     solve = logicgen.task(data.task_name).solve
     said = [f"<answer>{solve(row['problem']).witness}</answer>" for row in rows]
     log = run(adapter.ask(str(prompts)), said, tmp_path)

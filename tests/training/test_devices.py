@@ -38,7 +38,8 @@ from tests.reliability.scene import MODEL
 from tests.training.conftest import copying, recipe_with
 from tests.training.test_fit import losses
 
-pytestmark = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one core")
+CORES = getattr(os, "sched_getaffinity", lambda _: range(os.cpu_count() or 1))(0)
+pytestmark = pytest.mark.skipif(len(CORES) < 2, reason="one core")
 
 # Steps on batches of which the last of an epoch is small and odd.
 STEPS = 40
