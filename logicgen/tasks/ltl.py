@@ -5,6 +5,7 @@ Source: Hahn et al., Teaching Temporal Logics to Neural Networks (ICLR 2021).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -20,6 +21,7 @@ from logicgen.syntax.language import Language
 from logicgen.syntax.rewriting import plain
 from logicgen.tasks.difficulty import DifficultyColumn, Value
 from logicgen.tasks.formula_task import CONNECTIVES, POLISH, FormulaSettings, FormulaTask, Weight
+from logicgen.tasks.known_traces import KnownTraces
 from logicgen.tasks.obligations import ObligationSource
 from logicgen.tasks.right_traces import RightTraces
 from logicgen.tasks.specification_patterns import PatternSource
@@ -144,6 +146,9 @@ class LTL(FormulaTask):
 
     def right_tokens(self, problem: Formula) -> RightTraces:
         return RightTraces(problem, self.effort)
+
+    def known_tokens(self, answers: Sequence[str]) -> KnownTraces:
+        return KnownTraces(answers)
 
     def same(self, answer: Trace | NoAnswer, other: Trace | NoAnswer) -> bool:
         """Return whether two answers are equal.

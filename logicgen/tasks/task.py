@@ -8,7 +8,7 @@ symbols can be renamed without knowledge of the task.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Hashable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from random import Random
@@ -275,6 +275,12 @@ class Task(ABC):
             f"{self.name}: the tokens that lead to a right answer cannot be computed for this"
             " task, only for propositional and ltl"
         )
+
+    def known_tokens(self, answers: Sequence[str]) -> NextTokens:
+        """Return an object that lists the right next tokens of right answers to one problem."""
+        from logicgen.tasks.right_tokens import KnownAnswers
+
+        return KnownAnswers(answers)
 
     def same(self, answer: Any, other: Any) -> bool:
         """Return whether two answers are equal. An answer equal to the stored answer is `exact`."""

@@ -33,7 +33,7 @@ from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.recipe_tables import RewardTable
 from logicgen.model.training_data import ProblemData
 from logicgen.nn.linear import float32_products
-from logicgen.tasks.right_tokens import KnownAnswers, NextTokens, RightTokens
+from logicgen.tasks.right_tokens import NextTokens, RightTokens
 from logicgen.tasks.right_traces import RightTraces
 from logicgen.training.attempts import Attempts, Round, last_round
 from logicgen.training.learner import ModelLearner
@@ -217,7 +217,7 @@ class AcceptanceLearner(ModelLearner):
             task = self.rounds.task
             with at("reward.method: 'right-tokens'"):
                 return task.right_tokens(task.decode_problem(problem))
-        return KnownAnswers(answers) if self.reward.answers == "any" else None
+        return self.rounds.task.known_tokens(answers) if self.reward.answers == "any" else None
 
     def _imitable(self, asked: Attempts) -> list[str]:
         """Return the accepted answers to a problem that are imitated."""
