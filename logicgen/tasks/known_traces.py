@@ -57,7 +57,7 @@ class KnownTraces(NextTokens):
     def along(self, answer: Sequence[str]) -> list[list[str]]:
         if positions_of(" ".join(answer)) is None:
             return self._known.along(answer)
-        beginning = _Beginning(self._traces)
+        beginning = _TracePrefix(self._traces)
         found = [beginning.next()]
         for token in answer:
             if token not in found[-1]:
@@ -67,7 +67,7 @@ class KnownTraces(NextTokens):
         return found
 
 
-class _Beginning:
+class _TracePrefix:
     """The beginning of a trace, to which right tokens are added.
 
     Attributes:

@@ -153,7 +153,8 @@ def test_convert_there_and_back(tmp_path):
     made = run("generate", "ltl-mini", "--size", 60, "-o", data)
     assert made.returncode == 0, made.stderr
     for source, target in ((data, text), (text, back), (back, again)):
-        result = run("convert", "--task", "ltl", "--split", "train", source, target)
+        split = ("--split", "train") if source == data else ()
+        result = run("convert", "--task", "ltl", *split, source, target)
         assert result.returncode == 0, result.stderr
     assert again.read_bytes() == text.read_bytes()
     verified = run("verify", "--task", "ltl", "--in", back)
