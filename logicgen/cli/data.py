@@ -143,7 +143,9 @@ def convert(task: str, split: str | None, notation: Any, source: str, target: st
     logicgen convert --task ltl test.txt test.jsonl
     logicgen convert --task propositional data/propositional-cnf --split test test/
     """
-    if split is not None and (notation is not None or source.endswith((".txt", ".jsonl", ".cnf"))):
+    if split is not None and (
+        notation is not None or str(source).endswith((".txt", ".jsonl", ".cnf"))
+    ):
         raise click.UsageError("--split goes with the folder of a data set, and without --to")
     if notation is not None:
         _convert_notation(task, notation, source, target)
