@@ -43,7 +43,7 @@ def cut_grammar(run: Path, above: str, below: str, out: Path | None) -> tuple[li
     """Remove the connection from unit `above` to unit `below`, and write the remaining grammar.
 
     Returns lines about the sentences that lose most of their probability, and a text with the name
-    of the file. A grammar with too many sentences to list has only the first line.
+    of the file. If there are too many sentences to list, there is only a first line.
     """
     whole, least = load_grammar(run)
     grammar = pruned(whole, least) if least else whole

@@ -54,7 +54,10 @@ class TrialWorker:
         if self.stopped:
             return STOPPED
         if self.process is None:
-            self.process = self._start()
+            try:
+                self.process = self._start()
+            except OSError as error:
+                return {"error": f"its process cannot be started: {error.strerror or error}"}
         if self.stopped:  # `stop` was called before the process started
             self.stop()
         process = self.process

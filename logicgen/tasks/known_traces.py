@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from logicgen.tasks.right_tokens import KnownAnswers, NextTokens
+from logicgen.tasks.right_tokens import KnownAnswers, NextTokens, Prefix, followed
 from logicgen.tokens import END
 
 _LITERAL = re.compile(r"(?:! )?\w+")
@@ -57,17 +57,10 @@ class KnownTraces(NextTokens):
     def along(self, answer: Sequence[str]) -> list[list[str]]:
         if positions_of(" ".join(answer)) is None:
             return self._known.along(answer)
-        beginning = _TracePrefix(self._traces)
-        found = [beginning.next()]
-        for token in answer:
-            if token not in found[-1]:
-                break
-            beginning.add(token)
-            found.append(beginning.next())
-        return found
+        return followed(_TracePrefix(self._traces), answer)
 
 
-class _TracePrefix:
+class _TracePrefix(Prefix):
     """The beginning of a trace, to which right tokens are added.
 
     Attributes:
@@ -85,11 +78,9 @@ class _TracePrefix:
         self.last, self.state = True, "position"
 
     def next(self) -> list[str]:
-        """Return the right next tokens."""
-        return list(dict.fromkeys(token for trace in self.left for token in self._next(trace)))
+        return sorted({token for trace in self.left for token in self._next(trace)})
 
     def add(self, token: str) -> None:
-        """Add a right token."""
         self.left = [trace for trace in self.left if token in self._next(trace)]
         if token in ("{", "&", "!"):
             self.last = token == "{" or (self.last and token == "!")

@@ -1,12 +1,34 @@
-"""A small data set, and a model that answers as a test wants it to."""
+"""A small data set, a small suite, and a model that answers as a test wants it to."""
 
 from __future__ import annotations
 
 import pytest
 
+from logicgen.data.suite import open_suite
 from logicgen.measures.predictions import About
 from tests.asking import only
 from tests.data.data_sets import opened
+
+SMALL = """
+description = "Two small parts"
+
+[[parts]]
+name = "formulas"
+about = "formulas"
+data = "propositional-mini"
+split = "test"
+seed = 5
+set = { "sizes.train" = 0, "sizes.validation" = 0, "sizes.test" = 40, "grid.per_cell" = 1 }
+limit = 30
+
+[[parts]]
+name = "strings"
+about = "strings"
+data = "copying-mini"
+split = "test"
+seed = 6
+set = { "sizes.train" = 0, "sizes.validation" = 0, "sizes.test" = 20, "grid.per_cell" = 1 }
+"""
 
 
 class Parrot:
@@ -56,3 +78,16 @@ def data(tmp_path_factory):
 @pytest.fixture(scope="module")
 def about(data):
     return About("propositional", "parrot", "some", "grid", (1, 2), (2, 5))
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with the file of a small suite, and the folder of its problems."""
+    folder = tmp_path_factory.mktemp("a suite")
+    (folder / "small.toml").write_text(SMALL)
+    return folder / "small.toml", folder / "problems"
+
+
+@pytest.fixture(scope="module")
+def suite(place):
+    return open_suite(str(place[0]), place[1])

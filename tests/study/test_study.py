@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -275,6 +276,17 @@ def test_half_an_answer_is_a_failed_trial(tmp_path, monkeypatch):
     )
     monkeypatch.setattr(worker, "_start", lambda: half)
     assert "its process died (exit status 0" in worker.run(Trial("a", int, {}), {})["error"]
+
+
+def test_a_process_that_cannot_start_is_a_failed_trial(tmp_path, monkeypatch):
+    worker = TrialWorker({}, tmp_path / "log", "cpu")
+
+    def full():
+        raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(worker, "_start", full)
+    found = worker.run(Trial("a", int, {}), {})
+    assert found == {"error": "its process cannot be started: Resource temporarily unavailable"}
 
 
 def test_a_process_that_waits_for_a_trial_ends_with_its_input(monkeypatch):

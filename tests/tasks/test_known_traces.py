@@ -1,4 +1,4 @@
-"""The right next tokens of known traces, compared with those of all their orders."""
+"""`KnownTraces` is compared with `KnownAnswers`, which gets all orders of the same traces."""
 
 from __future__ import annotations
 
@@ -64,6 +64,5 @@ def test_other_answers_keep_their_order():
 def test_the_loop_begins_at_its_position():
     known = KnownTraces(["a ; { & b ! c }"])
     along = known.along(["a", ";", "{", "&", "!", "c", "b", "}"])
-    assert along == [["a"], [";"], ["{"], ["&"], along[4], ["c"], ["b"], ["}"], ["<end>"]]
-    assert set(along[4]) == {"b", "!"}
+    assert along == [["a"], [";"], ["{"], ["&"], ["!", "b"], ["c"], ["b"], ["}"], ["<end>"]]
     assert known.along(["{", "a", "}"]) == [["a"]]
