@@ -10,7 +10,7 @@ The functions below cover the common uses. Each function is imported at its firs
     logicgen.audit(reward, "ltl").text                      # wrong answers that `reward` pays
     logicgen.generate("propositional-mini", "data/mini")    # makes or completes a data set
     logicgen.load_dataset("data/mini")                      # rows and arrays of token ids
-    logicgen.train("propositional-mini-interchangeable", "data/mini", "runs/mini")
+    logicgen.train("propositional-interchangeable", "data/mini", "runs/mini")
     logicgen.evaluate("runs/mini", "data/mini")             # scores, cell by cell
     logicgen.load_model("runs/mini")                        # or the name of a shipped model
 """

@@ -41,7 +41,9 @@ ENVIRONMENT = "environment"
 )
 @SEED
 @integer_option(
-    "--size", help="Number of examples in train, validation and test; the grid is scaled as well."
+    "--size",
+    help="Number of examples in train, validation and test. A smaller number makes the grid"
+    " smaller, too.",
 )
 @changes_option("sizes.train=1000")
 @click.option(

@@ -218,8 +218,8 @@ SCORING = together(
         default=1,
         show_default=True,
         metavar="N",
-        help="Average the probabilities over N random draws of the embedding. Without random rows:"
-        " the likeliest answer to N orders of a formula's operands.",
+        help="Average the probabilities over N random draws of the embedding. An encoder-decoder"
+        " without random rows: the likeliest answer to N orders of a formula's operands.",
     ),
     out_option("Folder; RUN/SPLIT if not given."),
     DEVICE,

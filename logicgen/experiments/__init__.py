@@ -58,7 +58,8 @@ def open_experiment(name: str, where: str = "experiment") -> Experiment[Any]:
 
     Raises LogicgenError if there is no such experiment; the message begins with `where`.
     """
-    names = [each.name for each in pkgutil.iter_modules(__path__) if each.name != "teachers"]
+    parts = ("grammars", "teachers")  # what several experiments share
+    names = [each.name for each in pkgutil.iter_modules(__path__) if each.name not in parts]
     if name not in names:
         raise LogicgenError(f"{where}: no experiment is called {name!r}; {nearest(name, names)}")
     experiment: Experiment[Any] = importlib.import_module(f"{__name__}.{name}").EXPERIMENT

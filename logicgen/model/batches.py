@@ -104,18 +104,11 @@ class Batch(NamedTuple):
         self, written: Callable[[list[int]], list[int]], vocabulary: Vocabulary
     ) -> Self:
         """Return the batch with other answers. `written` translates the ids of an answer."""
-        end = vocabulary.end
-        rows = [row[: row.index(end)] if end in row else None for row in self.targets.tolist()]
-        answers = Ragged.of([written(row) if row is not None else [] for row in rows])
+        rows = [row[: row.index(vocabulary.end)] for row in self.targets.tolist()]
+        answers = Ragged.of([written(row) for row in rows])
         found = padded_batch(Ragged.of([[] for _ in rows]), answers, vocabulary)
-        fillers = torch.tensor([row is None for row in rows])  # see `Share`
-        targets = found.targets.masked_fill(fillers[:, None], vocabulary.pad)
-        device = self.targets.device
-        return self._replace(
-            inputs=found.inputs.to(device),
-            targets=targets.to(device),
-            places=found.places.to(device),
-        )
+        found = found.to(self.targets.device)
+        return self._replace(inputs=found.inputs, targets=found.targets, places=found.places)
 
     def shared(self, rank: Rank, pad: int) -> Self:
         """Return the part of the batch for one device. pad: id of `<pad>`."""

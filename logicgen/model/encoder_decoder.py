@@ -185,7 +185,7 @@ class EncoderDecoder(Model):
         return BatchStream(data.train, table.batch_size, table.seed).starting_at(step)
 
     def shared(self, batch: Batch, rank: Rank) -> Batch:
-        return batch.shared(rank, self.vocabulary.pad)
+        return self._written(batch).shared(rank, self.vocabulary.pad)
 
     def validation_batches(self, data: ProblemData) -> list[Batch]:
         """Return the first validation examples, in batches of problems of similar length."""
@@ -450,8 +450,8 @@ class EncoderDecoder(Model):
 
         It has canonical names if `canonical` is true, and answers in the recipe's form.
         """
-        if self.form is not None:
-            batch = batch.with_answers(self.form.written, self.vocabulary)
+        if batch.share is None:
+            batch = self._written(batch)
         if not self.recipe.canonical:
             return batch
         fixed = len(self.vocabulary)
@@ -462,6 +462,12 @@ class EncoderDecoder(Model):
             inputs=rename(batch.inputs, of_answers, fixed),
             targets=rename(batch.targets, of_answers, fixed),
         )
+
+    def _written(self, batch: Batch) -> Batch:
+        """Return a batch with answers in the recipe's form, so that all shares have one length."""
+        if self.form is None:
+            return batch
+        return batch.with_answers(self.form.written, self.vocabulary)
 
     @torch.no_grad()
     def inference_matrix(self, symbols: int, embedding_seed: int) -> Tensor:

@@ -192,6 +192,9 @@ class LossTable(Table):
     least_scale: Annotated[float, Field(ge=1, le=100)] | None = None
 
 
+BETAS = (0.9, 0.98)
+
+
 class TrainingTable(Table):
     """The training of a model.
 
@@ -226,7 +229,7 @@ class TrainingTable(Table):
     schedule: Literal["constant", "cosine", "inverse-sqrt"]
     final_rate: Annotated[float, Field(ge=0)] = 0.0
     optimizer: Literal["adamw", "adafactor", "muon"] = "adamw"
-    betas: Annotated[tuple[Share, Share], Field(strict=False)] = (0.9, 0.98)
+    betas: Annotated[tuple[Share, Share], Field(strict=False)] = BETAS
     weight_decay: Annotated[float, Field(ge=0)] = 0.0
     gradient_clip: Annotated[float, Field(gt=0)] = 1.0
     precision: Literal["fp32", "bf16", "auto"] = "fp32"
@@ -244,6 +247,10 @@ class TrainingTable(Table):
     def _fits_together(self) -> Self:
         if self.right_answers is not None and self.learn != "right":
             raise ValueError("right_answers: is for learn = 'right': leave it out")
+        if self.final_rate and self.schedule != "cosine":
+            raise ValueError(f"final_rate: is for 'cosine', not {self.schedule!r}: leave it out")
+        if self.optimizer == "adafactor" and self.betas != BETAS:
+            raise ValueError("betas: 'adafactor' has none: leave it out")
         return self
 
 
@@ -277,8 +284,9 @@ class RewardTable(Table):
             (`training/curriculum.py`). Otherwise problems are drawn evenly from all cells.
         beyond: controls whose first answer to a new problem has to be wrong. A solver makes sure
             that these problems have an answer; its answer is not used.
-        unsatisfiable: with `beyond`, the share of problems without an answer; 0 if not given. A
-            model that never meets them in its rounds forgets to say that a problem has no answer.
+        unsatisfiable: the share of problems without an answer, with `beyond` or for data with a
+            difficulty; 0 with `beyond`, otherwise that of the data, if not given. A model that
+            never meets them in its rounds forgets to say that a problem has no answer.
         clip: `policy-gradient` ignores an answer if its probability per token has changed by more
             than this share since it was drawn; 0.2 if not given.
     """
@@ -316,9 +324,4 @@ class RewardTable(Table):
         for key, method in (("answers", "expert-iteration"), ("clip", "policy-gradient")):
             if getattr(self, key) is not None and self.method != method:
                 raise ValueError(f"{key}: is for {method!r}, not {self.method!r}: leave it out")
-        if self.unsatisfiable is not None and not self.beyond:
-            raise ValueError(
-                "unsatisfiable: without beyond, rounds have problems without an answer anyway:"
-                " leave it out"
-            )
         return self

@@ -74,6 +74,11 @@ class ElmanTable(LanguageModelTable):
                 "training.optimizer: 'muon' is for the matrices of linear layers, and a recurrent"
                 " network has no linear layers; use 'adamw'"
             )
+        if self.dropout and self.layers == 1:
+            raise ValueError(
+                "network.dropout: is between the layers of a recurrent network, and this has one:"
+                " leave it out"
+            )
 
 
 class NeuralNGramTable(LanguageModelTable):

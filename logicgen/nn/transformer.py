@@ -234,13 +234,13 @@ class Transformer(nn.Module):
     def _sharpness(self, problems: Tensor) -> Tensor | None:
         """Return what the keys of problems (B, S) are multiplied by, (B,); see `most_tokens`.
 
-        Returns None if no problem has more than `most_tokens` tokens.
+        Returns None if no problem has more than `most_tokens` tokens, with `<end>`.
         """
         most = self.most_tokens
         if most is None or problems.shape[1] <= most:
             return None
         lengths = (problems != self.pad).sum(1).clamp(min=most)
-        return 1 + (lengths / most).log() / math.log(most)  # exactly 1 for S <= most
+        return 1 + (lengths / most).log() / math.log(most)  # exactly 1 if no longer than `most`
 
     def _at_random(self, positions: Tensor) -> Tensor:
         """Return the sinusoidal vectors (..., width) of positions (...) below `position_range`."""

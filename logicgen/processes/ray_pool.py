@@ -18,7 +18,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cache
 from importlib import import_module
 from importlib.metadata import version
 from itertools import islice
@@ -244,18 +244,35 @@ def _run(
         return RuntimeError("in a Ray worker:\n" + traceback.format_exc())
 
 
-@lru_cache(maxsize=1)
+_kept: dict[tuple[bytes, float | None], Callable[[list[Any]], list[Any]]] = {}
+"""The function of the last task of this worker."""
+
+_pools: list[Pool[Any, Any]] = []
+"""The pool of this function, if it has one."""
+
+
 def _function(function: bytes, seconds: float | None) -> Callable[[list[Any]], list[Any]]:
     """Return a function that takes a list of items and returns the list of their results.
 
-    The function is cached for later tasks. If a time or memory limit is given, the items are
-    computed in a separate process, which can be killed.
+    The function is kept for later tasks, until there is another. If a time or memory limit is
+    given, the items are computed in a separate process, which can be killed.
 
     function: `setup`, its arguments and the memory limit, as the bytes that `packed` returns.
     """
+    if (function, seconds) not in _kept:
+        _kept.clear()
+        while _pools:
+            _pools.pop().close()
+        _kept[function, seconds] = _made(function, seconds)
+    return _kept[function, seconds]
+
+
+def _made(function: bytes, seconds: float | None) -> Callable[[list[Any]], list[Any]]:
+    """Return a new function as `_function` describes it."""
     setup, arguments, memory = unpacked(function)
     if seconds is not None or memory is not None:
         pool: Pool[Any, Any] = Pool(setup, arguments, memory=memory)
+        _pools.append(pool)
         return lambda items: list(pool.map(items, seconds, len(items)))
     one = setup(*arguments)
 
@@ -273,7 +290,7 @@ def _versions() -> str:
     return f"Python {platform.python_version()}, {_packages()}"
 
 
-@lru_cache(maxsize=1)
+@cache
 def _packages() -> str:
     return ", ".join(f"{name} {version(name)}" for name in DECISIVE)
 

@@ -127,6 +127,8 @@ def audit(
     """
     _check_names(dresses, DRESSES)
     _check_names(only, CLASSES)
+    if count < 0:
+        raise LogicgenError(f"audit: count: {count}; it has to be at least 0")
     chosen, trial = load_task(task), _Calls(function, paid)
     if problems is None:
         drawn = _drawn(chosen, count, seed)
@@ -224,12 +226,13 @@ class _Calls:
         try:
             reward = self._function(problem, completion)
         except (Exception, SystemExit) as error:
-            why = f"{type(error).__name__}: {shortened(error, 80)}"
+            said = str(error).encode("utf-8", "backslashreplace").decode()
+            why = f"{type(error).__name__}: {shortened(said, 80)}"
             self._fault("raised", problem, completion, why)
             return False
         try:
             self._reward = None if reward is None else float(reward)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             said = f"the function returned {shown(reward)}"
             raise LogicgenError(f"{said}: return a number, or None if it cannot judge") from None
         return self._reward is not None and self._reward >= self._least

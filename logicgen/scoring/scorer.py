@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Self
 
-from logicgen.errors import FormatError, LogicgenError, shortened
+from logicgen.errors import FormatError, LogicgenError, shortened, shown
 from logicgen.processes.pool import MEMORY, Failure, Pool
 from logicgen.scoring.completions import (
     LONGEST_COMPLETION,
@@ -27,7 +27,7 @@ from logicgen.solvers import Verdict
 from logicgen.syntax.answers import NoAnswer
 from logicgen.tasks import load_task
 from logicgen.tasks.formula_task import FormulaTask
-from logicgen.tasks.judge import Item, Wants, check
+from logicgen.tasks.judge import Item, Wants, check, check_seconds
 from logicgen.tasks.task import Task
 
 
@@ -148,8 +148,9 @@ class Scorer:
     ) -> None:
         load_task(task)  # raise errors in this process, not in a worker
         check_mode(mode)
-        if not (isinstance(timeout, int | float) and 0 < timeout < float("inf")):
-            raise LogicgenError(f"timeout: {timeout!r}; it has to be a number of seconds above 0")
+        check_seconds(timeout)
+        if not (isinstance(memory, int) and 0 < memory < 2**63):
+            raise LogicgenError(f"memory: {shown(memory)}; it has to be a whole number of bytes")
         self.task, self.mode, self.timeout, self.reasons = task, mode, timeout, reasons
         self._pool: Pool[Item, Any] = Pool(_judging, (task, mode), count=workers, memory=memory)
 

@@ -183,7 +183,7 @@ def write_cnf(cnf: CNF, comments: Iterable[str] = ()) -> str:
 def read_model(text: bytes, where: str) -> list[int]:
     """Return the literals of a solver's output (`v` lines or numbers). Raises LogicgenError."""
     literals: list[int] = []
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.removeprefix(BOM_UTF8).splitlines(), start=1):
         words = line.split()
         if not words or words[0] == b"c" or words == [b"s", b"SATISFIABLE"]:
             continue
@@ -212,6 +212,6 @@ def satisfies(literals: Sequence[int], clauses: Iterable[Clause]) -> bool:
     """Return whether every assignment with these literals makes every clause true."""
     true = set(literals)
     return all(
-        any(literal in true for literal in clause) or any(-literal in clause for literal in clause)
+        not true.isdisjoint(clause) or not {*clause}.isdisjoint(-literal for literal in clause)
         for clause in clauses
     )

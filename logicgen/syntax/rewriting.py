@@ -14,7 +14,7 @@ from itertools import pairwise
 from operator import and_
 from typing import TYPE_CHECKING, Any
 
-from logicgen.errors import LogicgenError
+from logicgen.errors import LogicgenError, shown
 from logicgen.syntax.formula import Formula
 from logicgen.syntax.formula_language import propositional
 
@@ -216,13 +216,17 @@ def from_sympy(expression: Boolean) -> Formula:
 
     Raises LogicgenError for anything but `& | ^ ~ >> Equivalent`, symbols and constants.
     """
+    from sympy.core.basic import Basic
     from sympy.core.symbol import Symbol
     from sympy.logic import boolalg
 
     chains = {boolalg.And: "&", boolalg.Or: "|", boolalg.Xor: "^"}
+    symbols: dict[str, Symbol] = {}
 
     def convert(node: Any, operands: list[Formula]) -> Formula:
         if isinstance(node, Symbol):
+            if symbols.setdefault(node.name, node) != node:
+                raise LogicgenError(f"two different symbols are called {node.name!r}: rename one")
             if propositional().language.symbol_pattern.fullmatch(node.name):
                 return Formula(node.name)
             raise LogicgenError(
@@ -241,6 +245,8 @@ def from_sympy(expression: Boolean) -> Formula:
             return reduce(and_, (Formula("<->", pair) for pair in pairwise(operands)))
         raise LogicgenError(f"{node.func.__name__} has no counterpart in propositional logic")
 
+    if not isinstance(expression, Basic):
+        raise LogicgenError(f"{shown(expression)} is no expression of SymPy: use sympy.sympify")
     results: dict[Any, Formula] = {}
     stack = [expression]
     while stack:

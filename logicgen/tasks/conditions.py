@@ -61,7 +61,7 @@ def read_band(task: Task, name: str, values: Sequence[Any], unsatisfiable: float
     """
     column = column_of(task, name)
     match values:
-        case [int() | float() as low, int() | float() as high]:
+        case [int() | float() as low, int() | float() as high] if all(map(math.isfinite, values)):
             band = Band(name, low, high)
         case _:
             raise LogicgenError(f"{name}: {list(values)}: give the least and the greatest number")

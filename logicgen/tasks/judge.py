@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
-from logicgen.errors import FormatError, LogicgenError
+from logicgen.errors import FormatError, LogicgenError, shown
 from logicgen.processes.pool import MEMORY, Failure, Pool
 from logicgen.solvers import Solution, Status, Verdict
 from logicgen.tasks import Task, fitting_solver, load_task
@@ -26,6 +26,7 @@ from logicgen.tasks.task import Explanation
 
 # A judge caches this number of parsed problems, because data sets often repeat a problem.
 REMEMBERED = 16
+MOST_SECONDS = 2**63  # of a time limit; Python cannot convert much larger numbers to float
 
 
 _UNKNOWN = Verdict.UNKNOWN  # cached, because Python looks up enumeration members slowly
@@ -205,13 +206,24 @@ def verify(
     return found.verdict, found.reason
 
 
+def check_seconds(timeout: object) -> None:
+    """Raise LogicgenError if a time limit is not a number of seconds."""
+    seconds = timeout if isinstance(timeout, int | float) else 0
+    if not seconds > 0 or (isinstance(seconds, int) and seconds > MOST_SECONDS):
+        raise LogicgenError(
+            f"timeout: {shown(timeout)}; it has to be a number of seconds above 0 (inf: no limit)"
+        )
+
+
 def _judge_within(task: str, wants: Wants, item: Item, seconds: float | None) -> Finding:
     """Judge an item in this process or, if `seconds` is given, in a worker process."""
     decide = judge(task, wants)  # raise errors in this process, not in a worker
+    for text in (item.problem, item.answer):
+        if not isinstance(text, str):
+            raise LogicgenError(f"{shown(text)} is not a text")
     if seconds is None:
         return finding_of(decide(item))
-    if not (isinstance(seconds, int | float) and seconds > 0):
-        raise LogicgenError(f"timeout: {seconds!r}; it has to be a number of seconds above 0")
+    check_seconds(seconds)
     return finding_of(_pool(task, wants).call(item, seconds))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from typing import NamedTuple
 
 from logicgen.tasks.right_tokens import KnownAnswers, NextTokens, Prefix, followed
@@ -55,9 +56,8 @@ class KnownTraces(NextTokens):
         self._traces = [found for each in answers if (found := positions_of(each)) is not None]
 
     def along(self, answer: Sequence[str]) -> list[list[str]]:
-        if positions_of(" ".join(answer)) is None:
-            return self._known.along(answer)
-        return followed(_TracePrefix(self._traces), answer)
+        found = self._known.along(answer), followed(_TracePrefix(self._traces), answer)
+        return [[*{*one, *other}] for one, other in zip_longest(*found, fillvalue=())]
 
 
 class _TracePrefix(Prefix):

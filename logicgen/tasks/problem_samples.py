@@ -139,10 +139,12 @@ class ProblemSamples:
             if cell is None:
                 continue
             draw = self._source.sample(rng, cell)
-            if draw is None or not self._wanted(draw.problem, wanted):
+            if draw is None:
                 continue
             text = self.task.encode(draw.problem)
-            return self._named(text, rng), Cell(draw.symbols, text.count(" ") + 1)
+            problem = self._named(text, rng)
+            if self._wanted(problem, wanted):
+                return problem, Cell(draw.symbols, text.count(" ") + 1)
         kind = {Status.SAT: " with an answer", Status.UNSAT: " without an answer", None: ""}[wanted]
         kind += " of this difficulty" if self._meter.conditions.bands else ""
         raise LogicgenError(

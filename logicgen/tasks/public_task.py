@@ -8,7 +8,7 @@ from typing import Any, Literal
 from logicgen.errors import FormatError, LogicgenError, shown
 from logicgen.solvers import Solution, Verdict
 from logicgen.syntax import rewriting
-from logicgen.syntax.answers import NoAnswer, Trace
+from logicgen.syntax.answers import Assignment, NoAnswer, Trace
 from logicgen.syntax.formula import Formula
 from logicgen.tasks import judge, load_task
 from logicgen.tasks.problem_samples import ProblemSamples, Range
@@ -56,7 +56,7 @@ class PublicTask:
 
         value: a value of the task, or a text. A text is read as a problem, or else as an answer.
         notation: `infix` for people, or `prefix` as in data sets. Formulas and traces also have
-            `unicode` and `latex` (for math mode).
+            `unicode` and `latex` (for math mode), which leave assignments in `infix`.
 
         Raises LogicgenError for an unknown notation and for a value of another type. Raises
         FormatError for a text that does not parse.
@@ -77,7 +77,7 @@ class PublicTask:
             raise LogicgenError(
                 f"notation: {notation!r}; there are infix, prefix, unicode and latex"
             )
-        if isinstance(value, NoAnswer):
+        if isinstance(value, NoAnswer | Assignment):
             return infix
         if not (is_formula or isinstance(value, Trace)):
             raise LogicgenError(

@@ -127,6 +127,9 @@ class Steps:
             for part in self.module.modules():
                 if isinstance(part, AdaCos):
                     part.several_devices = True
+            # DistributedDataParallel waits for the gradient of every weight.
+            for weight in self.module.parameters():
+                weight.requires_grad_(weight.requires_grad and weight.numel() > 0)
             ids = [self.device] if self.device.type == "cuda" else None
             self.loss = DistributedDataParallel(self.loss, device_ids=ids)
 

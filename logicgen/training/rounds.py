@@ -104,6 +104,12 @@ class Rounds:
             table.length[1] if table.length else self.trained[1],
         )
         self.frontier = self._first_frontier() if table.grow else None
+        hard = table.beyond or any(each.difficulty for each in self.recipes)
+        if table.unsatisfiable is not None and not hard:
+            raise LogicgenError(
+                "reward.unsatisfiable: without reward.beyond, and with data without [difficulty],"
+                " rounds have problems without an answer anyway: leave it out"
+            )
         rows = model.embedding.max_symbols
         if rows is not None and self.largest[0] > rows:
             raise LogicgenError(
@@ -164,6 +170,9 @@ class Rounds:
             )
         conditions = recipe.conditions()
         beyond = tuple(dict.fromkeys((*conditions.beyond, *(table.beyond or ()))))
+        share = table.unsatisfiable
+        if share is None:
+            share = 0 if table.beyond else recipe.unsatisfiable
         with at("[reward]"):
             return ProblemSamples(
                 self.task,
@@ -172,7 +181,7 @@ class Rounds:
                 seed,
                 names="first-occurrence" if recipe.names == "first-occurrence" else "shuffled",
                 # Many difficult problems have no answer.
-                satisfiable=1 - (table.unsatisfiable or 0) if beyond or conditions.bands else None,
+                satisfiable=1 - share if beyond or conditions.bands else None,
                 difficulty={**recipe.difficulty, BEYOND: beyond},
                 **recipe.problem,
             )

@@ -6,7 +6,6 @@ import json
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +22,6 @@ EMULATED = (
     ' a step takes several times as long as in fp32. Set training.precision = "auto"; a training'
     " that has begun can change to it with --resume"
 )
-
-# If more seconds pass between two logged steps, training was paused.
-PAUSE = 300
 
 
 def open_run(out: Path, identity: dict[str, Any], steps: int, *, resume: bool) -> int:
@@ -133,13 +129,17 @@ def validation_curves(out: Path) -> dict[str, list[tuple[int, float]]]:
 
 
 def training_minutes(out: Path) -> float | None:
-    """Return the minutes of a training without pauses, from its logs; None without logs."""
-    events = _logged(out)
-    if events is None or "learning_rate" not in events.Tags()["scalars"]:
-        return None
-    times = [float(logged.wall_time) for logged in events.Scalars("learning_rate")]
-    between = [later - one for one, later in pairwise(times)]
-    return sum(seconds for seconds in between if seconds < PAUSE) / 60
+    """Return the minutes of a training without pauses, from its logs; None without logs.
+
+    Each call has a file of its own. A call lasts from the first to the last entry of its file.
+    """
+    from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
+
+    seconds = []
+    for file in (out / "logs").glob("events.out.tfevents.*"):
+        times = [event.wall_time for event in EventFileLoader(str(file)).Load()]
+        seconds.append(max(times, default=0) - min(times, default=0))
+    return sum(seconds) / 60 if seconds else None
 
 
 def _logged(out: Path) -> Any:

@@ -161,5 +161,7 @@ def test_what_a_kind_has_no_use_for_is_refused() -> None:
         read_model_recipe("ltl-learned", {"training.context": 5})
     with pytest.raises(LogicgenError, match=r"'training.context' is missing"):
         read_model_recipe("language-learned", {"training.context": None})
+    with pytest.raises(LogicgenError, match=r"network.dropout: is between the layers of a recur"):
+        read_model_recipe("language-elman", {"network.dropout": 0.1})
     with pytest.raises(LogicgenError, match=r"unknown key 'network.heads' for 'elman'"):
         read_model_recipe("language-elman", {"network.heads": 2})

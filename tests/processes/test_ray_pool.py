@@ -11,6 +11,9 @@ import sys
 import threading
 import time
 from contextlib import nullcontext
+from functools import partial
+from operator import add
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -24,6 +27,7 @@ from logicgen.processes import engines, ray_pool
 from logicgen.processes.engines import engine, open_pool
 from logicgen.processes.pool import Failure
 from logicgen.processes.ray_pool import RayCluster
+from logicgen.processes.worker import packed
 from tests.cli.test_commands import appeared
 from tests.data.data_sets import RECIPE, contents, make
 from tests.study.conftest import AXES, TINY
@@ -322,6 +326,20 @@ def test_a_study_on_ray_has_the_same_records(cluster, tmp_path, monkeypatch):
         found.append({name: record["found"] for name, record in records.items()})
     assert found[0] == found[1]
     assert len(found[0]) == 2
+
+
+def test_a_worker_keeps_the_processes_of_its_last_task_only():
+    """Three tasks with limits of time take turns in one worker."""
+    children = Path(f"/proc/self/task/{threading.get_native_id()}/children")
+    before = len(children.read_text().split())
+    for number in range(3):
+        function = packed((adder, (number,), None))
+        assert ray_pool._function(function, 10.0)([1, 2]) == [1 + number, 2 + number]
+        assert len(children.read_text().split()) == before + 1
+
+
+def adder(number):
+    return partial(add, number)
 
 
 def test_a_call_that_is_stopped(cluster, tmp_path):

@@ -188,6 +188,15 @@ def test_problems_may_be_given_and_rewards_may_be_graded():
     assert audit(lambda *_: None, problems=["a"], only=["word"]).clean
 
 
+def test_a_message_that_is_no_unicode_can_be_written():
+    def fails(problem, completion):
+        raise ValueError("\ud800")
+
+    found = audit(fails, problems=["a"], only=["word"])
+    assert "ValueError: \\ud800" in found.text
+    assert found.text.encode()
+
+
 def test_symbols_may_be_words():
     """Right answers are found, and wrong answers name the symbols of the problem."""
     case = case_of(PROPOSITIONAL, PROPOSITIONAL.read_problem("request & !grant_2"))
@@ -209,6 +218,8 @@ def test_an_audit_is_the_same_every_time_and_is_json():
         ((lambda p, c, answer: 0.0,), {}, "give a function"),
         ((3,), {}, "is not a function"),
         ((lambda p, c: "good",), {}, "return a number"),
+        ((lambda p, c: 10**400,), {}, "return a number"),
+        ((lambda p, c: 0.0,), {"count": -1}, "count: -1; it has to be at least 0"),
         ((lambda p, c: 0.0, "no-such"), {}, "no task is called"),
         ((lambda p, c: 0.0, "text"), {}, "makes corpora"),
         ((lambda p, c: 0.0,), {"only": ["contradictions"]}, "did you mean contradiction"),

@@ -114,6 +114,7 @@ def test_a_denied_or_hedged_answer_is_invalid(task):
         (BOTH, "ltl", "a & X G b", "$a ; \\{b \\land \\top\\}$", CORRECT),
         (BOTH, "permutation", "a b > b a ; c d >", "1. d\n2. c", CORRECT),
         (BOTH, "permutation", "a b > b a ; c d >", "2. d\n1. c", INVALID),
+        (BOTH, "copying", "a " * 101, "\n".join(f"{i}. a" for i in range(1, 102)), CORRECT),
     ],
 )
 def test_holes_that_were_found(modes, task, problem, answer, verdict):

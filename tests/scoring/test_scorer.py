@@ -78,7 +78,11 @@ def test_a_problem_that_does_not_parse_is_an_error(scorer):
         ({"task": "ltl", "timeout": 0}, "above 0"),
         ({"task": "ltl", "timeout": float("nan")}, "above 0"),
         ({"task": "ltl", "timeout": "1"}, "above 0"),
+        ({"task": "ltl", "timeout": 10**400}, "timeout: 1000.*above 0"),
         ({"task": "ltl", "workers": 0}, "workers: 0"),
+        ({"task": "ltl", "memory": 2e9}, "memory: 2000000000.0; .* whole number of bytes"),
+        ({"task": "ltl", "memory": 0}, "memory: 0"),
+        ({"task": "ltl", "memory": 2**63}, "memory: 9223372036854775808"),
         ({"task": "text"}, "makes corpora"),
     ],
 )

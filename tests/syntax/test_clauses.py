@@ -58,6 +58,7 @@ def test_chains_associate_to_the_left_and_print_without_brackets():
 
 def test_a_byte_order_mark_is_no_clause():
     assert read_cnf("\ufeffp cnf 1 1\n1 0\n".encode(), "some.cnf").clauses == [[1]]
+    assert read_model("\ufeffs SATISFIABLE\nv 1 0\n".encode(), "some.sol") == [1]
 
 
 @given(CLAUSES)

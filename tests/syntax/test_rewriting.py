@@ -144,5 +144,10 @@ def test_equivalent_of_three_and_what_has_no_counterpart():
         from_sympy(sympy.ITE(a, b, c))
     with pytest.raises(LogicgenError, match="name must match"):
         from_sympy(sympy.Symbol("A"))
+    with pytest.raises(LogicgenError, match="two different symbols are called 'a'"):
+        from_sympy(sympy.Dummy("a") & ~sympy.Dummy("a"))
+    for wrong in (True, 1, None, "a & b"):
+        with pytest.raises(LogicgenError, match="is no expression of SymPy"):
+            from_sympy(wrong)
     with pytest.raises(LogicgenError, match="U is not an operator"):
         to_sympy(Formula("U", (Formula("a"), Formula("b"))))

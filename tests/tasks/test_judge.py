@@ -98,9 +98,13 @@ def test_what_does_not_parse_is_said_with_its_place():
             logicgen.solve("lt", "a", timeout=timeout)
         with pytest.raises(LogicgenError, match="no solver"):
             logicgen.solve("ltl", "a", solver="nobody", timeout=timeout)
-    for timeout in (0, -1, float("nan")):
+    for timeout in (0, -1, float("nan"), 10**400):
         with pytest.raises(LogicgenError, match="seconds above 0"):
             logicgen.solve("ltl", "a", timeout=timeout)
+    with pytest.raises(LogicgenError, match="None is not a text"):
+        logicgen.verify("ltl", "a", None)
+    with pytest.raises(LogicgenError, match="5 is not a text"):
+        logicgen.solve("ltl", 5)
 
 
 def test_threads_do_not_meet_each_others_answers():

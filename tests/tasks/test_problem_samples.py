@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 from itertools import islice
 
@@ -99,7 +100,10 @@ def test_problems_as_they_are_drawn_ask_no_solver(name, monkeypatch):
     assert drawn[0] is not None
 
 
-@pytest.mark.parametrize(("name", "control"), [("ltl", "vote"), ("propositional", "greedy")])
+@pytest.mark.parametrize(
+    ("name", "control"),
+    [("ltl", "vote"), ("propositional", "greedy"), ("propositional", "random")],
+)
 def test_problems_beyond_a_control_have_an_answer_that_it_does_not_find(name, control):
     task = load_task(name)
     drawn = samples(name, beyond=[control], length=(8, 20))
@@ -175,6 +179,8 @@ def test_settings_are_those_of_recipes():
         ({"curriculum": 0}, "curriculum: 0"),
         ({"beyond": ["place", "voting"]}, "beyond: 'voting' is no control of ltl"),
         ({"difficulty": {"beyond": ["voting"]}}, "beyond: 'voting' is no control of ltl"),
+        ({"difficulty": {"positions": [2, math.inf]}}, "give the least and the greatest number"),
+        ({"difficulty": {"depth": [math.nan, 2]}}, "give the least and the greatest number"),
         ({"difficulty": {"position": [2, 3]}}, "'position' is no column of difficulty of ltl"),
         ({"difficulty": {"positions": [2, 3]}, "satisfiable": 0.5}, "unsatisfiable problems have"),
         ({"operator": {}}, "unknown key 'settings.operator'"),

@@ -47,9 +47,10 @@ def test_notations():
     assert str(trace) == task.write(trace)
     with pytest.raises(LogicgenError, match="there are infix, prefix, unicode and latex"):
         task.write(problem, "postfix")
-    assignments = logicgen.task("propositional")
+    assignments, strings = logicgen.task("propositional"), logicgen.task("copying")
+    assert assignments.write(assignments.read_answer("a=1"), "latex") == "a=1"
     with pytest.raises(LogicgenError, match="only for formulas and traces"):
-        assignments.write(assignments.read_answer("a=1"), "latex")
+        strings.write(strings.read("a b"), "latex")
 
 
 def test_values_and_texts_are_judged_alike():

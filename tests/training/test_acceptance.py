@@ -382,7 +382,14 @@ def test_an_untrained_model_is_refused(learnt, tmp_path):
         ),
         ({**ACCEPTED, "reward": {"draws": 1}}, "draws: 1, .*or curriculum = false"),
         ({**ACCEPTED, "reward": {"clip": 0.1}}, "clip: is for 'policy-gradient', not"),
-        ({**ACCEPTED, "reward": {"unsatisfiable": 0.5}}, "unsatisfiable: without beyond, rounds"),
+        (
+            {"training": {"schedule": "constant", "final_rate": 1e-5}},
+            "final_rate: is for 'cosine', not 'constant'",
+        ),
+        (
+            {"training": {"optimizer": "adafactor", "betas": [0.8, 0.9]}},
+            "betas: 'adafactor' has none",
+        ),
         ({**ACCEPTED, "reward": {"length": [9, 3]}}, r"length\n.*range \[9, 3\] is empty"),
     ],
 )

@@ -47,6 +47,12 @@ LONG = {"steps": STEPS, "batch_size": 32, "validate_every": 25, "checkpoint_ever
 SIZES = {"sizes": {"train": 167, "validation": 20, "test": 20}, "grid": None}
 
 
+COSINES = {
+    **{"loss.method": "adacos", "embedding.normalize_rows": True, "embedding.random_width": 8},
+    "network.normalize_features": True,
+}
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """166 or 167 problems of propositional logic."""
@@ -61,6 +67,16 @@ def looked_up(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("several") / "lookup"
     region = {"symbols": [2, 16], "length": [8, 32], "step": 3, "balance": "symbols-and-length"}
     recipe = {"task": "lookup", "region": region, "sizes": SIZES["sizes"]}
+    generate(DataRecipe.model_validate(recipe), made, name="some")
+    return made
+
+
+@pytest.fixture(scope="module")
+def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Problems of LTL."""
+    made = tmp_path_factory.mktemp("several") / "ltl"
+    region = {"symbols": [1, 3], "length": [4, 12], "balance": "length"}
+    recipe = {"task": "ltl", "region": region, "sizes": SIZES["sizes"]}
     generate(DataRecipe.model_validate(recipe), made, name="some")
     return made
 
@@ -132,6 +148,29 @@ def test_a_run_goes_on_with_another_number(folder, tmp_path):
         trained(recipe, folder, tmp_path / "alone", 1, steps=steps, resume=True)
         assert max(losses(tmp_path / "run")) == steps - 1
     assert differences(tmp_path / "alone", tmp_path / "run") < 2e-3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "tables"),
+    [
+        # The rows of fixed tokens come with an empty table of symbols, which has no gradient.
+        ("ltl-lexinvariant", {}),
+        # The two shares of a batch have answers of different lengths.
+        ("ltl-interchangeable", {"answer_form": "backward", **COSINES}),
+        ("ltl-interchangeable", {"answer_form": "planned", **COSINES}),
+    ],
+)
+def test_two_devices_train_other_recipes(name, tables, traces, tmp_path):
+    small = {"network.width": 32, "network.feed_forward": 32, "training.batch_size": 8}
+    recipe = read_model_recipe(name, {**small, **tables})
+    losses_of = {}
+    for devices in (1, 2):
+        run = trained(recipe, traces, tmp_path / str(devices), devices, steps=12)
+        losses_of[devices] = losses(run)
+    assert losses_of[1].keys() == losses_of[2].keys()
+    for step, loss in losses_of[1].items():
+        assert losses_of[2][step] == pytest.approx(loss, abs=2e-2)
 
 
 def test_shares_make_up_the_batch():

@@ -26,6 +26,7 @@ from logicgen.training.fit import fit
 from logicgen.training.learner import ModelLearner
 from logicgen.training.loop import Steps, step_seeds
 from logicgen.training.optimizer import Schedule
+from logicgen.training.run_folder import training_minutes
 from tests.asking import likeliest
 from tests.forked import training
 from tests.training.conftest import REGION, copying, made, recipe_with
@@ -63,6 +64,20 @@ def test_a_run_folder(whole: Path) -> None:
     for path in whole.rglob("*"):
         if path.is_file():
             assert path.read_bytes()[:2] not in (b"PK", b"\x80\x02", b"\x80\x04", b"\x80\x05")
+
+
+def test_minutes_are_those_of_all_calls_without_pauses(tmp_path: Path) -> None:
+    """Two calls with an hour between them. A step may take longer than five minutes."""
+    from torch.utils.tensorboard import SummaryWriter
+
+    assert training_minutes(tmp_path) is None
+    begun = time.time()
+    for call in range(2):
+        with SummaryWriter(str(tmp_path / "logs"), filename_suffix=str(call)) as writer:
+            for step in range(3):
+                seconds = 3600 * call + 600 * (step + 1)
+                writer.add_scalar("loss", 1.0, step, walltime=begun + seconds)
+    assert training_minutes(tmp_path) == pytest.approx(30 + 90, abs=1)
 
 
 def test_resuming_gives_the_losses_and_weights_of_an_uninterrupted_run(

@@ -188,6 +188,18 @@ def test_problems_beyond_a_control_may_have_no_answer(rounds):
     assert found.count("sat") == 40 - found.count("unsat")
 
 
+def test_rounds_of_hard_data_have_the_share_without_an_answer_of_the_data(rounds, learnt):
+    task, hard = load_task("propositional"), with_difficulty(learnt.data, beyond=["greedy"])
+    hard.recipe = hard.recipe.model_copy(update={"unsatisfiable": 0.25})
+    for keys, share in (({}, 0.25), ({"unsatisfiable": 0.5}, 0.5), ({"beyond": ["greedy"]}, 0)):
+        drawn = rounds(data=[hard], length=(8, 14), **keys).samples[0]
+        assert drawn.satisfiable == 1 - share
+    found = [task.solve(drawn[number]).status for number in range(20)]
+    assert found == ["sat"] * 20
+    with pytest.raises(LogicgenError, match=r"reward.unsatisfiable: without reward.beyond, and"):
+        rounds(unsatisfiable=0.5)
+
+
 def test_problems_are_as_difficult_as_the_recipe_of_the_data_says(rounds, learnt):
     hard = with_difficulty(learnt.data, satisfying=[0, 0.2])
     task = load_task("propositional")
