@@ -13,7 +13,6 @@ import time
 from contextlib import nullcontext
 from functools import partial
 from operator import add
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -32,6 +31,7 @@ from tests.cli.test_commands import appeared
 from tests.data.data_sets import RECIPE, contents, make
 from tests.study.conftest import AXES, TINY
 from tests.study.made_results import read_lines
+from tests.training.test_devices import helpers_of
 
 pytest.importorskip("ray")
 
@@ -330,12 +330,17 @@ def test_a_study_on_ray_has_the_same_records(cluster, tmp_path, monkeypatch):
 
 def test_a_worker_keeps_the_processes_of_its_last_task_only():
     """Three tasks with limits of time take turns in one worker."""
-    children = Path(f"/proc/self/task/{threading.get_native_id()}/children")
-    before = len(children.read_text().split())
+    found = []
     for number in range(3):
         function = packed((adder, (number,), None))
-        assert ray_pool._function(function, 10.0)([1, 2]) == [1 + number, 2 + number]
-        assert len(children.read_text().split()) == before + 1
+        assert ray_pool._function(function, 60.0)([1, 2]) == [1 + number, 2 + number]
+        found.append(len(descendants(os.getpid())))
+    assert found == found[:1] * 3
+
+
+def descendants(process):
+    helpers = helpers_of(process)
+    return helpers + [each for helper in helpers for each in descendants(helper)]
 
 
 def adder(number):
