@@ -35,6 +35,8 @@ from logicgen.syntax.formula_language import FormulaLanguage
 Partition = list[int]
 
 
+LARGE = 10**250  # numbers above it are not converted to float
+
 _stirling: list[list[int]] = [[1]]
 
 
@@ -331,10 +333,12 @@ class FormulaSampler:
             # In `mass` a hole weighs as much as all symbols together. There are symbols ** m ways
             # to label m holes. In stirling(m, distinct) * symbols! / (symbols - distinct)! of them,
             # exactly `distinct` symbols occur. The factorials do not depend on m: omit them.
+            symbols = max(self.symbols, 1)
+            exact = symbols ** len(mass) > LARGE  # a float would overflow, or become 0
             weights = [
-                w * stirling(m, distinct) * Fraction(1, max(self.symbols, 1) ** m)
-                if isinstance(w, int)
-                else w * stirling(m, distinct) / max(self.symbols, 1) ** m
+                Fraction(w) * stirling(m, distinct) / symbols**m
+                if exact or isinstance(w, int)
+                else w * stirling(m, distinct) / symbols**m
                 for m, w in enumerate(mass)
             ]
             table = _cumulative_shares(weights)

@@ -210,3 +210,12 @@ def test_they_can_be_sent_to_another_process(name):
     _ = drawn[3]
     again = pickle.loads(pickle.dumps(drawn))
     assert [task.encode(again[i]) for i in range(5)] == [task.encode(drawn[i]) for i in range(5)]
+
+
+@pytest.mark.parametrize("most", [128, 400])
+def test_formulas_with_as_many_symbols_as_leaves(most):
+    """Their share of all formulas is too small for a float, or a number in it too large."""
+    operators = {"!": 1, "&": 1, "X": 1, "U": 1, "0": 1, "1": 1}
+    for length in (255, 256):
+        drawn = samples("ltl", symbols=(128, most), length=length, operators=operators)
+        assert drawn.cell(3) == Cell(128, length)
