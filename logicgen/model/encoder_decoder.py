@@ -185,6 +185,7 @@ class EncoderDecoder(Model):
         return BatchStream(data.train, table.batch_size, table.seed).starting_at(step)
 
     def shared(self, batch: Batch, rank: Rank) -> Batch:
+        # AdaCos needs shares whose answers have the same number of tokens.
         return self._written(batch).shared(rank, self.vocabulary.pad)
 
     def validation_batches(self, data: ProblemData) -> list[Batch]:
@@ -450,7 +451,7 @@ class EncoderDecoder(Model):
 
         It has canonical names if `canonical` is true, and answers in the recipe's form.
         """
-        if batch.share is None:
+        if batch.share is None:  # `shared` has written the answers of a share
             batch = self._written(batch)
         if not self.recipe.canonical:
             return batch
@@ -464,7 +465,7 @@ class EncoderDecoder(Model):
         )
 
     def _written(self, batch: Batch) -> Batch:
-        """Return a batch with answers in the recipe's form, so that all shares have one length."""
+        """Return a batch with answers in the recipe's form."""
         if self.form is None:
             return batch
         return batch.with_answers(self.form.written, self.vocabulary)

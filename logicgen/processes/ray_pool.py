@@ -17,8 +17,8 @@ import threading
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from functools import cache
+from contextlib import ExitStack, contextmanager
+from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import version
 from itertools import islice
@@ -244,13 +244,10 @@ def _run(
         return RuntimeError("in a Ray worker:\n" + traceback.format_exc())
 
 
-_kept: dict[tuple[bytes, float | None], Callable[[list[Any]], list[Any]]] = {}
-"""The function of the last task of this worker."""
-
-_pools: list[Pool[Any, Any]] = []
-"""The pool of this function, if it has one."""
+_pools = ExitStack()  # closes the pool of the last task of this worker
 
 
+@lru_cache(maxsize=1)
 def _function(function: bytes, seconds: float | None) -> Callable[[list[Any]], list[Any]]:
     """Return a function that takes a list of items and returns the list of their results.
 
@@ -259,20 +256,11 @@ def _function(function: bytes, seconds: float | None) -> Callable[[list[Any]], l
 
     function: `setup`, its arguments and the memory limit, as the bytes that `packed` returns.
     """
-    if (function, seconds) not in _kept:
-        _kept.clear()
-        while _pools:
-            _pools.pop().close()
-        _kept[function, seconds] = _made(function, seconds)
-    return _kept[function, seconds]
-
-
-def _made(function: bytes, seconds: float | None) -> Callable[[list[Any]], list[Any]]:
-    """Return a new function as `_function` describes it."""
+    _function.cache_clear()  # the cached function would ask a closed pool if `setup` fails
+    _pools.close()
     setup, arguments, memory = unpacked(function)
     if seconds is not None or memory is not None:
-        pool: Pool[Any, Any] = Pool(setup, arguments, memory=memory)
-        _pools.append(pool)
+        pool: Pool[Any, Any] = _pools.enter_context(Pool(setup, arguments, memory=memory))
         return lambda items: list(pool.map(items, seconds, len(items)))
     one = setup(*arguments)
 
@@ -290,7 +278,7 @@ def _versions() -> str:
     return f"Python {platform.python_version()}, {_packages()}"
 
 
-@cache
+@lru_cache(maxsize=1)
 def _packages() -> str:
     return ", ".join(f"{name} {version(name)}" for name in DECISIVE)
 

@@ -57,7 +57,7 @@ class KnownTraces(NextTokens):
 
     def along(self, answer: Sequence[str]) -> list[list[str]]:
         found = self._known.along(answer), followed(_TracePrefix(self._traces), answer)
-        return [[*{*one, *other}] for one, other in zip_longest(*found, fillvalue=())]
+        return [sorted({*one, *other}) for one, other in zip_longest(*found, fillvalue=())]
 
 
 class _TracePrefix(Prefix):

@@ -127,9 +127,10 @@ class Steps:
             for part in self.module.modules():
                 if isinstance(part, AdaCos):
                     part.several_devices = True
-            # DistributedDataParallel waits for the gradient of every weight.
+            # DistributedDataParallel waits for every gradient. Empty weights may have none.
             for weight in self.module.parameters():
-                weight.requires_grad_(weight.requires_grad and weight.numel() > 0)
+                if not weight.numel():
+                    weight.requires_grad_(False)
             ids = [self.device] if self.device.type == "cuda" else None
             self.loss = DistributedDataParallel(self.loss, device_ids=ids)
 

@@ -59,19 +59,18 @@ def test_other_answers_keep_their_order():
         along = found.along(answer.split())
         assert along[-1] == ["<end>"]
         assert len(along) == len(answer.split()) + 1
-        # They count as well beside traces with any order.
+        # Such an answer and a trace in any order are both right.
         first = {"{", answer[0]}
         assert {*found.along(["{", "&", "b", "a", "}"])[0]} == first
 
 
 def test_all_known_answers_count_at_each_token():
     found = KnownTraces(["{ a }", "{ & a a }"])
-    assert [sorted(each) for each in found.along(["{", "a", "}"])][:2] == [["{"], ["&", "a"]]
+    assert found.along(["{", "a", "}"])[:2] == [["{"], ["&", "a"]]
 
 
 def test_the_loop_begins_at_its_position():
     known = KnownTraces(["a ; { & b ! c }"])
     along = known.along(["a", ";", "{", "&", "!", "c", "b", "}"])
-    order = [["a"], [";"], ["{"], ["&"], ["!", "b"], ["c"], ["b"], ["}"], ["<end>"]]
-    assert [sorted(each) for each in along] == order
+    assert along == [["a"], [";"], ["{"], ["&"], ["!", "b"], ["c"], ["b"], ["}"], ["<end>"]]
     assert known.along(["{", "a", "}"]) == [["a"]]

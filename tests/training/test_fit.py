@@ -66,18 +66,20 @@ def test_a_run_folder(whole: Path) -> None:
             assert path.read_bytes()[:2] not in (b"PK", b"\x80\x02", b"\x80\x04", b"\x80\x05")
 
 
-def test_minutes_are_those_of_all_calls_without_pauses(tmp_path: Path) -> None:
-    """Two calls with an hour between them. A step may take longer than five minutes."""
+def test_minutes_are_those_of_all_calls_without_pauses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two calls of 30 minutes, with a pause of 30 minutes. A step takes ten minutes."""
     from torch.utils.tensorboard import SummaryWriter
 
     assert training_minutes(tmp_path) is None
-    begun = time.time()
-    for call in range(2):
-        with SummaryWriter(str(tmp_path / "logs"), filename_suffix=str(call)) as writer:
+    for begun in (1e9, 1e9 + 3600):
+        monkeypatch.setattr("time.time", lambda begun=begun: begun)  # of the file's first entry
+        with SummaryWriter(str(tmp_path / "logs"), filename_suffix=str(begun)) as writer:
             for step in range(3):
-                seconds = 3600 * call + 600 * (step + 1)
-                writer.add_scalar("loss", 1.0, step, walltime=begun + seconds)
-    assert training_minutes(tmp_path) == pytest.approx(30 + 90, abs=1)
+                writer.add_scalar("loss", 1.0, step, walltime=begun + 600 * (step + 1))
+    monkeypatch.undo()
+    assert training_minutes(tmp_path) == 60
 
 
 def test_resuming_gives_the_losses_and_weights_of_an_uninterrupted_run(
