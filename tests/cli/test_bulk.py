@@ -15,6 +15,7 @@ import pytest
 from logicgen.processes.pool import MEMORY, Limits
 from logicgen.tasks.lines import LONGEST, solve_lines, verify_lines
 from tests.cli.test_commands import refused, rows, run
+from tests.tasks.test_judge import HARD
 
 BAD = {
     '{"problem": "a", "answer": "a=1", "x": NaN}': "NaN is not a number in JSON",
@@ -52,9 +53,8 @@ def test_a_reason_of_an_earlier_result_is_dropped():
 
 
 def test_a_row_that_reached_a_limit_has_no_earlier_result():
-    hard = "a & " * 30_000 + "b"
-    line = json.dumps({"problem": hard, "draws": 16, "warning": "old", "id": 7})
-    (row,) = solve_lines("propositional", [line], None, 1, Limits(0.01, MEMORY))
+    line = json.dumps({"problem": HARD, "draws": 16, "warning": "old", "id": 7})
+    (row,) = solve_lines("ltl", [line], None, 1, Limits(0.5, MEMORY))
     assert row["status"] == "unknown"
     assert {*row} == {"problem", "id", "status", "witness", "reason"}
 
