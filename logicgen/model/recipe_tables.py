@@ -273,7 +273,8 @@ class RewardTable(Table):
         answers: the accepted answers that `expert-iteration` imitates: the `likeliest` (the
             default) or the `shortest` of each problem, or `all`, of which each step draws one. With
             `any`, each token that continues any accepted answer is right, and all solved problems
-            have the same weight. The literals at a position of a trace may then have any order.
+            have the same weight. The literals of these answers (in LTL, of each position) are
+            sorted by the first occurrence of their symbols in the problem.
         stored: share of stored examples in each batch.
         symbols, length: ranges for new problems; those of each data set's training region if not
             given.

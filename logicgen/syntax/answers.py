@@ -21,6 +21,10 @@ class NoAnswer:
     prefix: ClassVar[str] = "0"
     infix: ClassVar[str] = "unsat"
 
+    def in_order(self, symbols: Sequence[str] = ()) -> NoAnswer:
+        """Return the answer itself, which has no literals."""
+        return self
+
     def __str__(self) -> str:
         return self.infix
 
@@ -31,6 +35,12 @@ NO_ANSWER = NoAnswer()
 def says_none(text: str) -> bool:
     """Return whether a text is the answer `unsat` or `unsatisfiable`, in upper or lower case."""
     return text.strip().lower() in ("unsat", "unsatisfiable")
+
+
+def _places(symbols: Sequence[str]) -> Callable[[str], int]:
+    """Return a function of a symbol: its place in `symbols`, or their number if it is not there."""
+    places = {symbol: place for place, symbol in enumerate(symbols)}
+    return lambda symbol: places.get(symbol, len(places))
 
 
 Literal = tuple[str, bool]
@@ -63,6 +73,11 @@ class Assignment:
         if len(dict(self.literals)) == len(different):
             return ()
         return tuple(s for s in self.symbols if {(s, True), (s, False)} <= different)
+
+    def in_order(self, symbols: Sequence[str]) -> Assignment:
+        """Return the assignment with its literals in the order of `symbols`; others follow."""
+        place = _places(symbols)
+        return Assignment(tuple(sorted(self.literals, key=lambda each: place(each[0]))))
 
     def rename(self, mapping: Mapping[str, str]) -> Assignment:
         """Return the assignment with each symbol `s` in `mapping` renamed to `mapping[s]`."""
@@ -209,15 +224,19 @@ class Trace:
             tuple(position.rename(mapping) for position in self.period),
         )
 
-    def nested_right(self) -> Trace:
+    def in_order(self, symbols: Sequence[str] = ()) -> Trace:
         """Return the trace with conjunctions as `& a & b c`, where solvers write `& & a b c`.
 
         A model writes from left to right. For `& & a b c` it must know the number of literals
         before the first one. For `& a & b c` it only has to know whether another literal follows.
+
+        symbols: the order of the literals of each position. Other operands follow in their order.
         """
+        place = _places(symbols)
 
         def nested(position: Formula) -> Formula:
-            *others, last = operands_of("&", position)
+            operands = operands_of("&", position)
+            *others, last = sorted(operands, key=lambda each: min(map(place, each.symbols or [""])))
             return reduce(lambda right, left: left & right, reversed(others), last)
 
         return Trace(tuple(map(nested, self.stem)), tuple(map(nested, self.period)))

@@ -175,6 +175,10 @@ class FormulaTask(Task):
             return _NO_ANSWER_IS[chosen.solve(problem).status]
         return chosen.check(problem, answer)
 
+    def in_order(self, problem: str, answer: str) -> str:
+        found = self.decode_answer(answer).in_order(self.decode_problem(problem).symbols)
+        return self.encode(found)
+
     def meaning(self, answer: str) -> Hashable:
         try:
             read = self.decode_answer(answer)

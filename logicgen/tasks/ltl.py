@@ -5,7 +5,6 @@ Source: Hahn et al., Teaching Temporal Logics to Neural Networks (ICLR 2021).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -21,7 +20,6 @@ from logicgen.syntax.language import Language
 from logicgen.syntax.rewriting import plain
 from logicgen.tasks.difficulty import DifficultyColumn, Value
 from logicgen.tasks.formula_task import CONNECTIVES, POLISH, FormulaSettings, FormulaTask, Weight
-from logicgen.tasks.known_traces import KnownTraces
 from logicgen.tasks.obligations import ObligationSource
 from logicgen.tasks.right_traces import RightTraces
 from logicgen.tasks.specification_patterns import PatternSource
@@ -136,9 +134,7 @@ class LTL(FormulaTask):
     def arranged(
         self, problem: Formula, answer: Trace | NoAnswer, settings: LTLSettings
     ) -> Trace | NoAnswer:
-        if settings.conjunctions == "left" or isinstance(answer, NoAnswer):
-            return answer
-        return answer.nested_right()
+        return answer if settings.conjunctions == "left" else answer.in_order()
 
     def answer_limit(self, stored: int, symbols: int) -> int:
         # A solver writes only the literals that are needed, and a model often more of them.
@@ -146,9 +142,6 @@ class LTL(FormulaTask):
 
     def right_tokens(self, problem: Formula) -> RightTraces:
         return RightTraces(problem, self.effort)
-
-    def known_tokens(self, answers: Sequence[str]) -> KnownTraces:
-        return KnownTraces(answers)
 
     def same(self, answer: Trace | NoAnswer, other: Trace | NoAnswer) -> bool:
         """Return whether two answers are equal.

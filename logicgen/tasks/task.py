@@ -8,7 +8,7 @@ symbols can be renamed without knowledge of the task.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from random import Random
@@ -276,11 +276,12 @@ class Task(ABC):
             " task, only for propositional and ltl"
         )
 
-    def known_tokens(self, answers: Sequence[str]) -> NextTokens:
-        """Return an object that lists the right next tokens of right answers to one problem."""
-        from logicgen.tasks.right_tokens import KnownAnswers
+    def in_order(self, problem: str, answer: str) -> str:
+        """Return an answer with literals in the order in which the problem mentions their symbols.
 
-        return KnownAnswers(answers)
+        Other answers stay as they are. Problem and answer are in prefix notation.
+        """
+        return answer
 
     def same(self, answer: Any, other: Any) -> bool:
         """Return whether two answers are equal. An answer equal to the stored answer is `exact`."""

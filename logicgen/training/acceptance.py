@@ -33,7 +33,7 @@ from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.recipe_tables import RewardTable
 from logicgen.model.training_data import ProblemData
 from logicgen.nn.linear import float32_products
-from logicgen.tasks.right_tokens import NextTokens, RightTokens
+from logicgen.tasks.right_tokens import KnownAnswers, NextTokens, RightTokens
 from logicgen.tasks.right_traces import RightTraces
 from logicgen.training.attempts import Attempts, Round, last_round
 from logicgen.training.learner import ModelLearner
@@ -176,8 +176,10 @@ class AcceptanceLearner(ModelLearner):
     def _stored(self, problem: np.ndarray, answer: np.ndarray) -> Row:
         """Return a stored example as a row: its problem, its answer and the right next tokens."""
         decode = self.model.vocabulary.decode
-        row = Row(problem.tolist(), answer.tolist())
-        return row._replace(right=self._next(decode(row.problem), [decode(row.answer)]))
+        text, written = decode(problem.tolist()), decode(answer.tolist())
+        (ordered,) = self._ordered(text, [written])
+        right = self._next(text, [ordered])
+        return Row(problem.tolist(), self.model.vocabulary.encode(ordered), right=right)
 
     def _learnt(self, found: Round) -> list[RewardLesson]:
         """Return the problems of a round that have answers to learn from, with these answers."""
@@ -192,7 +194,7 @@ class AcceptanceLearner(ModelLearner):
                     if advantage
                 ]
             else:
-                answers = self._imitable(asked)
+                answers = self._ordered(asked.problem, self._imitable(asked))
                 right = self._next(asked.problem, answers)
                 if isinstance(right, RightTokens):
                     # A satisfiable problem that is never solved has the largest weight.
@@ -217,7 +219,13 @@ class AcceptanceLearner(ModelLearner):
             task = self.rounds.task
             with at("reward.method: 'right-tokens'"):
                 return task.right_tokens(task.decode_problem(problem))
-        return self.rounds.task.known_tokens(answers) if self.reward.answers == "any" else None
+        return KnownAnswers(answers) if self.reward.answers == "any" else None
+
+    def _ordered(self, problem: str, answers: Sequence[str]) -> list[str]:
+        """Return the different answers to a problem, in the order that the model learns."""
+        if self.reward.answers != "any":
+            return list(answers)
+        return list(dict.fromkeys(self.rounds.task.in_order(problem, each) for each in answers))
 
     def _imitable(self, asked: Attempts) -> list[str]:
         """Return the accepted answers to a problem that are imitated."""

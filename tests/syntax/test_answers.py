@@ -178,19 +178,30 @@ def test_masks_allow_exactly_what_can_be_completed():
 
 def test_conjunctions_nested_to_the_right():
     trace = Trace.read_prefix("1 ; & & & a ! b c & d e ; { & a b ; | & & a b c d }")
-    nested = trace.nested_right()
+    nested = trace.in_order()
     assert nested.prefix == "1 ; & a & ! b & c & d e ; { & a b ; | & & a b c d }"
-    assert nested.nested_right() == nested
+    assert nested.in_order() == nested
+
+
+def test_literals_in_the_order_of_a_formula():
+    trace = Trace.read_prefix("1 ; & & & a ! b c ! a ; { | b a ; & | d e & 1 & x ! d }")
+    ordered = trace.in_order("dcba")
+    assert ordered.prefix == "1 ; & c & ! b & a ! a ; { | b a ; & | d e & ! d & 1 x }"
+    assert ordered.meaning == trace.meaning
+    assert (
+        Assignment.read_prefix("a 1 x 0 c 0 b 1 c 1").in_order("cb").prefix == "c 0 c 1 b 1 a 1 x 0"
+    )
+    assert NO_ANSWER.in_order("a") is NO_ANSWER
 
 
 @given(st.permutations("abcdefgh"), st.integers(1, 8))
 def test_nesting_changes_no_meaning(names, count):
     literals = [Formula(name) for name in names[:count]]
     trace = Trace((), (reduce(lambda left, right: left & right, literals),))
-    (position,) = trace.nested_right().period
+    (position,) = trace.in_order().period
     assert literals_of(position) == literals_of(trace.period[0])
     assert list(position.symbols) == names[:count]
-    assert LTL().same(trace, trace.nested_right())
+    assert LTL().same(trace, trace.in_order())
 
 
 @given(st.data())

@@ -315,6 +315,22 @@ def test_any_accepted_answer_is_right(learnt, tmp_path, monkeypatch):
     assert right[own:].sum() == (batch.targets[own:] != 0).sum()
 
 
+def test_any_answer_has_the_order_of_its_problem(learnt, tmp_path):
+    """Only the order of `& b a` counts, in which two of its three answers are the same."""
+    recipe = accepting(answers="any")
+    data = training_data(recipe, learnt.data)
+    learner = AcceptanceLearner(new_model(recipe, data).train(), data, tmp_path)
+    learner.close()
+    attempts = [Attempt(text, -1.0, RIGHT) for text in ("a 1 b 1", "b 1 a 1", "c 0 a 1 b 1")]
+    (lesson,) = learner._learnt(Round(0, [Attempts("& b a", attempts)], 0, Curriculum()))
+    decode, encode = data.vocabulary.decode, data.vocabulary.encode
+    assert [decode(row.answer) for row in lesson.rows] == ["b 1 a 1", "b 1 a 1 c 0"]
+    assert lesson.rows[0].right.along(["b", "1", "a", "1"])[-1] == ["<end>", "c"]
+    stored = learner._stored(np.array(encode("& b a")), np.array(encode("a 1 b 1")))
+    assert decode(stored.answer) == "b 1 a 1"
+    assert stored.right.along(["b", "1"]) == [["b"], ["1"], ["a"]]
+
+
 def test_right_tokens_need_a_task_that_tells_them(tmp_path):
     own = {"task": "copying", "solver": None, "verifier": None, "problem": {}}
     make(tmp_path / "data", own)
