@@ -40,30 +40,6 @@ class NextTokens(Protocol):
         return ()
 
 
-class Prefix(Protocol):
-    """The protocol of the beginning of an answer, to which right tokens are added."""
-
-    def add(self, token: str) -> None:
-        """Add a right token."""
-
-    def next(self) -> list[str]:
-        """Return the right next tokens."""
-
-
-def followed(prefix: Prefix, answer: Sequence[str]) -> list[list[str]]:
-    """Return the right next tokens after each beginning of an answer, up to its first wrong token.
-
-    prefix: the empty beginning.
-    """
-    found = [prefix.next()]
-    for token in answer:
-        if token not in found[-1]:
-            break
-        prefix.add(token)
-        found.append(prefix.next())
-    return found
-
-
 class KnownAnswers(NextTokens):
     """Computes the right next tokens from a list of right answers to one problem."""
 
@@ -166,7 +142,14 @@ class RightTokens(NextTokens):
         return self._completions.possible(self._completions.empty, True)
 
     def along(self, answer: Sequence[str]) -> list[list[str]]:
-        return followed(AssignmentPrefix(self._completions, self._symbols, self.in_order), answer)
+        written = AssignmentPrefix(self._completions, self._symbols, self.in_order)
+        found = [written.next()]
+        for token in answer:
+            if token not in found[-1]:
+                break
+            written.add(token)
+            found.append(written.next())
+        return found
 
     def random(self, rng: Random, beginning: Sequence[str] = ()) -> list[str]:
         """Return a random right assignment that continues a beginning.
@@ -187,7 +170,7 @@ class RightTokens(NextTokens):
         return answer
 
 
-class AssignmentPrefix(Prefix):
+class AssignmentPrefix:
     """The beginning of an assignment, to which tokens are added."""
 
     def __init__(self, completions: Completions, symbols: Sequence[str], in_order: bool) -> None:
