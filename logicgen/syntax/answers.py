@@ -75,7 +75,7 @@ class Assignment:
         return tuple(s for s in self.symbols if {(s, True), (s, False)} <= different)
 
     def in_order(self, symbols: Sequence[str]) -> Assignment:
-        """Return the assignment with its literals in the order of `symbols`; others follow."""
+        """Return the assignment with literals sorted by `symbols`; other literals follow."""
         place = _places(symbols)
         return Assignment(tuple(sorted(self.literals, key=lambda each: place(each[0]))))
 
@@ -225,12 +225,14 @@ class Trace:
         )
 
     def in_order(self, symbols: Sequence[str] = ()) -> Trace:
-        """Return the trace with conjunctions as `& a & b c`, where solvers write `& & a b c`.
+        """Return the trace with sorted literals, and conjunctions as `& a & b c`.
 
-        A model writes from left to right. For `& & a b c` it must know the number of literals
-        before the first one. For `& a & b c` it only has to know whether another literal follows.
+        Solvers write `& & a b c`. A model writes from left to right. For `& & a b c` it must know
+        the number of literals before the first one. For `& a & b c` it only has to know whether
+        another literal follows.
 
-        symbols: the order of the literals of each position. Other operands follow in their order.
+        symbols: the literals of a position are sorted by the place of their symbol in this list.
+            Literals of other symbols follow, in the order in which they were.
         """
         place = _places(symbols)
 

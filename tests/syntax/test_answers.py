@@ -192,6 +192,9 @@ def test_literals_in_the_order_of_a_formula():
         Assignment.read_prefix("a 1 x 0 c 0 b 1 c 1").in_order("cb").prefix == "c 0 c 1 b 1 a 1 x 0"
     )
     assert NO_ANSWER.in_order("a") is NO_ANSWER
+    assert LTL().in_order("U & b a c", "{ & & a b c }") == "{ & b & a c }"
+    assert LTL().in_order("& a ! a", "0") == "0"
+    assert load_task("copying").in_order("b a", "b a") == "b a"
 
 
 @given(st.permutations("abcdefgh"), st.integers(1, 8))
