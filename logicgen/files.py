@@ -7,13 +7,16 @@ from an untrusted source, so its size and nesting are limited.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import io
 import json
 import math
 import os
 import platform
 import stat
 import threading
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -189,6 +192,30 @@ def read_bytes(path: Path) -> bytes:
     """Return the content of a file, or its first `MOST_BYTES` + 1 bytes if it is too large."""
     with reading(path), open(path, "rb") as file:
         return file.read(MOST_BYTES + 1)
+
+
+def write_gzip(path: Path, text: str) -> None:
+    """Write a text, compressed. Equal texts give equal bytes."""
+    content = gzip.compress(text.encode(), mtime=0)
+    write_atomically(path, lambda part: part.write_bytes(content))
+
+
+def read_gzip(path: Path, remedy: str) -> str:
+    """Return the text in a compressed file.
+
+    Raises LogicgenError if the file is damaged, or if the text has more than `MOST_BYTES` bytes.
+    The message contains `remedy`.
+    """
+    content = read_bytes(path)
+    try:
+        if not content:  # `gzip` accepts an empty file
+            raise EOFError("no content")
+        text = gzip.GzipFile(fileobj=io.BytesIO(content)).read(MOST_BYTES + 1)
+        if len(text) > MOST_BYTES:
+            raise ValueError(f"more than {MOST_BYTES:,} bytes")
+        return text.decode()
+    except (OSError, EOFError, zlib.error, ValueError) as error:
+        raise damaged(path, remedy, error) from None
 
 
 def json_object(content: bytes, place: object, remedy: str) -> dict[str, Any]:

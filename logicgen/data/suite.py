@@ -7,9 +7,7 @@ each part, so that all copies of a suite contain the same problems.
 
 from __future__ import annotations
 
-import gzip
 import json
-import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -25,7 +23,7 @@ from logicgen.data.dataset import Dataset
 from logicgen.data.opening import make, read_data_recipe
 from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError
-from logicgen.files import prepare_folder, read_json, text_sha256, write_atomically
+from logicgen.files import prepare_folder, read_gzip, read_json, text_sha256, write_gzip
 from logicgen.recipes import Table, read_toml, validate
 from logicgen.scoring.prompts import VERSION, prompt_of
 from logicgen.tasks import Task, load_task
@@ -203,8 +201,8 @@ def open_suite(
         path = folder / f"{part.name}-{part.key}.jsonl.gz"
         if not path.is_file():
             text = "".join(_lines(part, folder / "data" / path.stem, workers, progress))
-            write_atomically(path, partial(_write, text))
-        text = _read(path)
+            write_gzip(path, text)
+        text = read_gzip(path, "delete this file and try again")
         found = fingerprints[part.name] = text_sha256(text)
         if part.fingerprint not in (None, found):
             raise LogicgenError(
@@ -252,13 +250,3 @@ def _lines(part: SuitePart, folder: Path, workers: int, progress: StageProgress)
 def _line(row: Row) -> str:
     return json.dumps(row, sort_keys=True, ensure_ascii=False) + "\n"
 
-
-def _write(text: str, path: Path) -> None:
-    path.write_bytes(gzip.compress(text.encode(), mtime=0))
-
-
-def _read(path: Path) -> str:
-    try:
-        return gzip.decompress(path.read_bytes()).decode()
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise LogicgenError(f"{path}: damaged ({error}): delete this file and try again") from None

@@ -285,11 +285,11 @@ class Answering(Respondent):
             within = task.encode(task.within(problem, tokens) if tokens else problem)
         except LogicgenError as error:
             raise LogicgenError(f"the model was trained on {' '.join(tokens)}: {error}") from None
-        length, longest = len(within.split()), self.model.region.length[1]
+        length, longest = len(within.split()), self.model.largest[1]
         if length > (most := max(FEWEST, min(8 * longest, MOST), longest)):
             raise LogicgenError(
                 f"a problem of {length} tokens; the model was trained on up to"
-                f" {self.model.largest[1]} and takes up to {most}: leave --model out for a solver"
+                f" {longest} and takes up to {most}: leave --model out for a solver"
             )
         fixed = self.model.vocabulary.fixed
         symbols = [token for token in dict.fromkeys(within.split()) if token not in fixed]

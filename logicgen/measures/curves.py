@@ -46,6 +46,9 @@ from logicgen.report.tables import percent_interval, write_csv, write_json
 POSITIONS, SUMMARY, FIGURE = "positions.csv", "summary.json", "perplexity"
 READINGS = "readings.json"
 
+MOST_POSITIONS = 2**24
+"""The most positions of a curve. The files of a curve may come from an untrusted source."""
+
 
 class Perplexity(Measure):
     """Bits per token and perplexity of a language model, by position."""
@@ -252,11 +255,15 @@ def read_curve(folder: Path) -> Curve:
     try:
         summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
         context = int(summary["context"])
+        if not 1 <= context <= MOST_POSITIONS:
+            raise ValueError("context")
         lines = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
         tokens = np.zeros(context, dtype=np.int64)
         means = {name: np.full(context, np.nan) for name in MEASURES if name in lines[0]}
         for line in lines:
             position = int(line["position"])
+            if position < 0:
+                raise IndexError(position)
             tokens[position] = int(line["tokens"])
             for name, values in means.items():
                 values[position] = float(line[name])

@@ -79,8 +79,6 @@ def read_predictions(folder: Path) -> tuple[pa.Table, About]:
             for verdict in pc.unique(table[name]).to_pylist() if name in table.column_names else ():
                 _ = None if verdict is None else Verdict(verdict)
         about = About.of_json(json.loads((table.schema.metadata or {})[b"logicgen"]))
-        if about.step < 1:
-            raise ValueError(f"step: {about.step}")
         return table, about
     except FileNotFoundError as error:
         raise LogicgenError(f"{folder}: no {PREDICTIONS}; run logicgen evaluate first") from error

@@ -189,7 +189,9 @@ def _learning(made: dict[str, Any]) -> list[str]:
     region, reward = made["region"], made["recipe"].get("reward")
     if reward is None:
         return []
-    symbols, length = (reward.get(key) or region[key] for key in ("symbols", "length"))
+    symbols, length = (list(reward.get(key) or region[key]) for key in ("symbols", "length"))
+    if made.get("grown"):  # `reward.grow`: the goals were not reached
+        symbols[1], length[1] = made["grown"]
     return [
         "It was first trained on stored answers. In these steps it learned from its own answers to",
         f"unsolved problems of {symbols[0]} to {symbols[1]} symbols and {length[0]} to {length[1]}"

@@ -60,6 +60,9 @@ SCHEMA = pa.schema(
     ]
 )
 
+MOST_CELLS = 2**20
+"""The most cells of a split that are listed. Evaluations may come from an untrusted source."""
+
 
 @dataclass(frozen=True)
 class About:
@@ -102,12 +105,15 @@ class About:
         """Yield the pair (number of symbols, shortest length) of each cell of the split.
 
         A cell contains the problems with one number of symbols and `step` lengths. If the
-        description does not contain the cells (see `with_split`), yield nothing.
+        description does not contain the cells (see `with_split`), or more than `MOST_CELLS`, yield
+        nothing.
         """
         if self.split_symbols is not None and self.split_lengths is not None:
             (fewest, most), (shortest, longest) = self.split_symbols, self.split_lengths
+            symbols = range(fewest, most + 1)
             lengths = range(shortest, longest + 1, self.step)
-            yield from product(range(fewest, most + 1), lengths)
+            if len(symbols) * len(lengths) <= MOST_CELLS:
+                yield from product(symbols, lengths)
 
     def cell_length(self, lengths: np.ndarray) -> np.ndarray:
         """Round the length of each problem down to the shortest length of its cell.
@@ -119,7 +125,10 @@ class About:
     @staticmethod
     def of_json(content: dict[str, Any]) -> About:
         """Return the description in stored JSON. Raises ValueError for any other content."""
-        return TypeAdapter(About).validate_python(content)
+        found = TypeAdapter(About).validate_python(content)
+        if found.step < 1:
+            raise ValueError(f"step: {found.step}")
+        return found
 
     @staticmethod
     def of(region: Region | TrainingRegion, called: str, data: Dataset, split: str) -> About:

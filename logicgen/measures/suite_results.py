@@ -7,8 +7,6 @@ answer each.
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
@@ -22,7 +20,7 @@ from pydantic import Field
 from logicgen.callbacks import StageProgress, no_progress
 from logicgen.data.suite import FORMS, Suite, ratings_of
 from logicgen.errors import LogicgenError, nearest, shown
-from logicgen.files import json_object, read_bytes, write_atomically
+from logicgen.files import json_object, read_bytes, read_gzip, write_gzip, write_text
 from logicgen.measures.outcome_log import OutcomeLog
 from logicgen.measures.verified import Outcome
 from logicgen.recipes import Table, validate
@@ -112,20 +110,14 @@ class SuiteResult(Table):
 
     def write(self, path: Path) -> None:
         """Write the result as JSON, compressed if the name of the file ends in `.gz`."""
-        content = self.model_dump_json().encode() + b"\n"
-        if path.suffix == ".gz":
-            content = gzip.compress(content, mtime=0)
-        write_atomically(path, lambda part: part.write_bytes(content))
+        write = write_gzip if path.suffix == ".gz" else write_text
+        write(path, self.model_dump_json() + "\n")
 
     @classmethod
     def read(cls, path: Path, suite: Suite) -> SuiteResult:
         """Read a result. Raises LogicgenError if it is damaged, or of another suite."""
-        content = read_bytes(path)
-        if path.suffix == ".gz":
-            try:
-                content = gzip.decompress(content)
-            except (OSError, EOFError, zlib.error) as error:
-                raise LogicgenError(f"{path}: damaged ({error}): {REMEDY}") from None
+        packed = path.suffix == ".gz"
+        content = read_gzip(path, REMEDY).encode() if packed else read_bytes(path)
         found = validate(cls, json_object(content, path, REMEDY), str(path))
         check_version(suite, found.suite, found.fingerprint, str(path))
         for name, answers in found.parts.items():

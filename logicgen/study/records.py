@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import platform
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from importlib.metadata import version
@@ -17,7 +15,7 @@ from pydantic import BaseModel
 
 from logicgen.errors import LogicgenError
 from logicgen.experiments import Json
-from logicgen.files import json_sha256, write_atomically
+from logicgen.files import json_sha256, read_gzip, write_gzip
 from logicgen.measures import find_measure
 from logicgen.recipes import Table
 from logicgen.study.trial import Training, Trial
@@ -93,9 +91,7 @@ def digest(content: Json) -> str:
 
 def write_records(records: Iterable[Record], folder: Path) -> None:
     """Write the file of records. Equal records give equal bytes."""
-    text = "".join(f"{record.line()}\n" for record in records)
-    compressed = gzip.compress(text.encode(), mtime=0)
-    write_atomically(folder / FILE, lambda part: part.write_bytes(compressed))
+    write_gzip(folder / FILE, "".join(f"{record.line()}\n" for record in records))
 
 
 def in_order(trials: Iterable[str], records: dict[str, Record]) -> list[Record]:
@@ -120,15 +116,7 @@ def read_records(trials: Mapping[str, Trial], folder: Path) -> dict[str, Record]
 def _stored(path: Path) -> dict[str, Record]:
     if not os.path.isfile(path):
         return {}
-    try:
-        compressed = path.read_bytes()
-        lines = gzip.decompress(compressed).decode().splitlines()
-        if not compressed:  # `gzip.decompress` accepts empty bytes
-            raise EOFError
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError):
-        raise LogicgenError(
-            f"{path}: damaged: restore the file, or delete it to run all points again"
-        ) from None
+    lines = read_gzip(path, "restore the file, or delete it to run all points again").splitlines()
     found: dict[str, Record] = {}
     for number, line in enumerate(lines, 1):
         name = "?"

@@ -215,7 +215,7 @@ def test_what_cannot_be_asked_says_why(fake, problem, words):
 @pytest.mark.parametrize(("longest", "most"), [(10, 256), (60, 480), (480, 1024), (1100, 1100)])
 def test_the_longest_problem_follows_from_the_longest_of_the_training(longest, most):
     fake = Fake("{ a }")
-    fake.region = TrainingRegion((1, 3), (1, longest), TOKENS)
+    fake.largest = (3, longest)  # problems of rounds, without stored answers, count too
     with Answering(fake) as answering:
         assert answering.question("X " * (most - 1) + "a").problem
         with pytest.raises(LogicgenError, match=f"a problem of {most + 1} tokens; .* to {most}:"):

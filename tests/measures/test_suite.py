@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from logicgen import library, recipes
+from logicgen import files, library, recipes
 from logicgen.data.prompts import write_lines
 from logicgen.data.suite import Suite, SuiteRecipe, open_suite
 from logicgen.errors import LogicgenError
@@ -234,6 +234,19 @@ def test_a_result_of_another_suite_is_refused(suite, vote, tmp_path):
         file.write_text(json.dumps(content | {key: value}))
         with pytest.raises(LogicgenError, match=r"other\.json: answers to"):
             SuiteResult.read(file, suite)
+
+
+def test_a_result_that_is_too_large_once_it_is_decompressed_is_refused(
+    suite, vote, tmp_path, monkeypatch
+):
+    content = vote[0].read_bytes()
+    file = tmp_path / "large.json.gz"
+    file.write_bytes(gzip.compress(content))
+    assert SuiteResult.read(file, suite) == SuiteResult.read(vote[0], suite)
+    monkeypatch.setattr(files, "MOST_BYTES", len(content) - 1)
+    assert file.stat().st_size < files.MOST_BYTES
+    with pytest.raises(LogicgenError, match=r"large.json.gz: damaged; .*more than"):
+        SuiteResult.read(file, suite)
 
 
 @pytest.mark.parametrize(

@@ -83,6 +83,13 @@ def test_the_heat_map_is_green_where_answers_are_right_and_red_where_not(table, 
     assert (tmp_path / "heatmap.svg").read_text().startswith("<?xml")
 
 
+def test_cells_of_a_split_that_are_too_many_are_not_listed(about):
+    few = replace(about, split_symbols=(1, 3), split_lengths=(2, 5), step=1)
+    assert len([*few.split_cells()]) == 12
+    many = replace(few, split_symbols=(0, 1_000_000_000))
+    assert not [*many.split_cells()]
+
+
 def test_missing_and_damaged_predictions_are_refused(tmp_path):
     with pytest.raises(LogicgenError, match="run logicgen evaluate first"):
         write_figures(tmp_path)

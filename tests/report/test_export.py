@@ -148,6 +148,11 @@ def test_the_card_tells_how_it_learnt(run: Path, tmp_path: Path) -> None:
     assert "The solver judged the answers (`expert-iteration`)" in card
     assert f"unsolved problems of 1 to 9 symbols and {low} to {high} tokens" in card
     assert "In each step, 50% of the answers were stored answers" in card
+    model.grown = (7, 30)
+    save_model(model, tmp_path / "better", steps=7, fingerprint="some")
+    export(tmp_path / "better", tmp_path / "out3", "mine")
+    card = (tmp_path / "out3" / "README.md").read_text()
+    assert f"unsolved problems of 1 to 7 symbols and {low} to 30 tokens" in card
 
 
 def test_what_is_there_is_kept(run: Path, tmp_path: Path) -> None:

@@ -30,6 +30,15 @@ def test_files_and_back(strings, tmp_path):
     assert lines[0].startswith("overall")
     assert any("from position 3 on" in line for line in lines)
     assert any("(KL)" in line for line in lines)
+    lines = (tmp_path / "positions.csv").read_text()
+    for context in (0, 4_000_000_000):
+        (tmp_path / "summary.json").write_text(json.dumps(summary | {"context": context}))
+        with pytest.raises(LogicgenError, match="damaged, or of another version"):
+            read_curve(tmp_path)
+    (tmp_path / "summary.json").write_text(json.dumps(summary))
+    (tmp_path / "positions.csv").write_text(lines.replace("\n1,", "\n-1,"))
+    with pytest.raises(LogicgenError, match="damaged, or of another version"):
+        read_curve(tmp_path)
     (tmp_path / "positions.csv").write_text("position\n")
     with pytest.raises(LogicgenError, match="damaged, or of another version"):
         read_curve(tmp_path)

@@ -84,8 +84,8 @@ def test_the_page_of_a_study_names_the_precisions_of_its_trainings(made):
 )
 def test_a_damaged_file_or_line_is_named(made, tmp_path, content, place):
     (tmp_path / FILE).write_bytes(content)
-    remedy = ".* its line out" if place else " restore the file, or delete it"
-    with pytest.raises(LogicgenError, match=f"trials.jsonl.gz: {place}damaged:{remedy}"):
+    remedy = ":.* its line out" if place else "; restore the file, or delete it"
+    with pytest.raises(LogicgenError, match=f"trials.jsonl.gz: {place}damaged{remedy}"):
         read_records(made.trials, tmp_path)
 
 
