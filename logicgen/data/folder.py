@@ -174,8 +174,11 @@ class DataFolder(ABC, Generic[RecipeType]):
         return True
 
     @classmethod
-    def check_same(cls, folder: Path, found: dict[str, Any], head: dict[str, Any]) -> None:
-        """Raise LogicgenError if a key of `head` has another value in the found description."""
+    def check_same(cls, folder: object, found: dict[str, Any], head: dict[str, Any]) -> None:
+        """Raise LogicgenError if a key of `head` has another value in the found description.
+
+        folder: a path or a URL, for the message.
+        """
         differs = [key for key in head if found.get(key) != head[key]]
         if differs:
             raise LogicgenError(

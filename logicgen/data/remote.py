@@ -73,11 +73,7 @@ class Upload:
         content = self.store.read(self.kind.file)
         if content is not None:
             found, _ = self.kind.checked(content, f"{self.store.url}/{self.kind.file}")
-            if differs := [key for key in begin if found.get(key) != begin[key]]:
-                raise LogicgenError(
-                    f"{self.store.url}: holds a {self.kind.noun} of another"
-                    f" {' and '.join(differs)}; choose another folder with -o"
-                )
+            self.kind.check_same(self.store.url, found, begin)
             if found["complete"] and not self.held():
                 there = self.store.sizes()  # descriptions of corpora have no sizes of files
                 files = self.kind.files(found)

@@ -249,4 +249,3 @@ def _lines(part: SuitePart, folder: Path, workers: int, progress: StageProgress)
 
 def _line(row: Row) -> str:
     return json.dumps(row, sort_keys=True, ensure_ascii=False) + "\n"
-

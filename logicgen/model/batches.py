@@ -14,7 +14,7 @@ its share of the sequences. So the number of devices changes a training only by 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -89,17 +89,6 @@ class Batch(NamedTuple):
         """Return the number K of answers to each problem."""
         return len(self.inputs) // len(self.problems)
 
-    def to(self, device: torch.device) -> Self:
-        """Return the batch on a device."""
-        problems, inputs, targets, places = (
-            each.to(device, non_blocking=True) for each in self[1:5]
-        )
-        found = self._replace(problems=problems, inputs=inputs, targets=targets, places=places)
-        if self.share is None:
-            return found
-        rows = self.share.rows.to(device, non_blocking=True)
-        return found._replace(share=self.share._replace(rows=rows))
-
     def with_answers(
         self, written: Callable[[list[int]], list[int]], vocabulary: Vocabulary
     ) -> Self:
@@ -107,7 +96,7 @@ class Batch(NamedTuple):
         rows = [row[: row.index(vocabulary.end)] for row in self.targets.tolist()]
         answers = Ragged.of([written(row) for row in rows])
         found = padded_batch(Ragged.of([[] for _ in rows]), answers, vocabulary)
-        found = found.to(self.targets.device)
+        found = moved(found, self.targets.device)
         return self._replace(inputs=found.inputs, targets=found.targets, places=found.places)
 
     def shared(self, rank: Rank, pad: int) -> Self:
@@ -289,3 +278,18 @@ class BatchStream:
             order = np.random.default_rng((self.seed, epoch, window)).permutation(len(batches))
             self._window = ((epoch, window), [batches[number] for number in order])
         return self._window[1]
+
+
+def moved(batch: Any, device: torch.device) -> Any:
+    """Return a batch on a device."""
+    return with_tensors(batch, lambda tensor: tensor.to(device, non_blocking=True))
+
+
+def with_tensors(batch: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """Apply a function to all tensors of a batch: a tensor, or nested tuples and lists."""
+    if isinstance(batch, Tensor):
+        return change(batch)
+    if isinstance(batch, (tuple, list)):
+        parts = [with_tensors(part, change) for part in batch]
+        return type(batch)(*parts) if hasattr(batch, "_fields") else type(batch)(parts)
+    return batch

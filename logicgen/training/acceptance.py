@@ -28,7 +28,7 @@ from torch import Tensor
 
 from logicgen.data.dataset import Dataset, Ragged
 from logicgen.errors import at
-from logicgen.model.batches import Batch, padded_batch
+from logicgen.model.batches import Batch, moved, padded_batch
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.recipe_tables import RewardTable
 from logicgen.model.training_data import ProblemData
@@ -241,7 +241,8 @@ class AcceptanceLearner(ModelLearner):
     def _batch(self, step: int, rows: Sequence[Row]) -> Batch:
         problems = Ragged.of([row.problem for row in rows])
         answers = Ragged.of([row.answer for row in rows])
-        return padded_batch(problems, answers, self.model.vocabulary, step).to(self.model.device)
+        batch = padded_batch(problems, answers, self.model.vocabulary, step)
+        return moved(batch, self.model.device)
 
     # -- losses -------------------------------------------------------------------------------
 

@@ -1,14 +1,15 @@
-"""Prepare batches in a thread ahead of the training steps, and move them to a device."""
+"""Prepare batches in a thread ahead of the training steps."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from queue import Empty, Full, Queue
 from threading import Event, Thread, current_thread
 from typing import Any
 
-import torch
 from torch import Tensor
+
+from logicgen.model.batches import with_tensors
 
 # Number of prepared batches that may wait in the queue.
 AHEAD = 4
@@ -62,18 +63,3 @@ def made_ahead(batches: Iterator[Any], pinned: bool = False) -> Generator[Any]:
         # Garbage collection may end this generator in the thread. A thread cannot join itself.
         if current_thread() is not thread:
             thread.join()
-
-
-def moved(batch: Any, device: torch.device) -> Any:
-    """Return a batch on a device."""
-    return with_tensors(batch, lambda tensor: tensor.to(device, non_blocking=True))
-
-
-def with_tensors(batch: Any, change: Callable[[Tensor], Tensor]) -> Any:
-    """Apply a function to all tensors of a batch: a tensor, or nested tuples and lists."""
-    if isinstance(batch, Tensor):
-        return change(batch)
-    if isinstance(batch, (tuple, list)):
-        parts = [with_tensors(part, change) for part in batch]
-        return type(batch)(*parts) if hasattr(batch, "_fields") else type(batch)(parts)
-    return batch

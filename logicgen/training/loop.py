@@ -22,10 +22,11 @@ from torch.nn.parallel import DistributedDataParallel
 
 from logicgen.errors import LogicgenError
 from logicgen.model import checkpoint
+from logicgen.model.batches import moved
 from logicgen.nn.linear import bfloat16_products
 from logicgen.nn.loss import AdaCos
 from logicgen.processes.signals import StopOnSignal, interruption
-from logicgen.training.ahead import made_ahead, moved
+from logicgen.training.ahead import made_ahead
 from logicgen.training.devices import ALONE, Member
 from logicgen.training.learner import Learner
 from logicgen.training.run_folder import open_log

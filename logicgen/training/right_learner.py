@@ -22,7 +22,7 @@ from torch import Tensor
 
 from logicgen.data.dataset import Ragged
 from logicgen.errors import LogicgenError, at
-from logicgen.model.batches import Batch, padded_batch
+from logicgen.model.batches import Batch, moved, padded_batch
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.training_data import ProblemData
 from logicgen.tasks import load_task
@@ -62,7 +62,7 @@ def right_batch(
         encode(" ".join(path.answer[: len(path.right.along(path.answer)) - 1])) for path in paths
     ]
     problems = Ragged.of([path.problem for path in paths[::answers]])
-    return padded_batch(problems, Ragged.of(written), model.vocabulary, step).to(model.device)
+    return moved(padded_batch(problems, Ragged.of(written), model.vocabulary, step), model.device)
 
 
 def right_mask(model: EncoderDecoder, paths: Sequence[RightPath], probability: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from logicgen.data.dataset import EncodedSplit
 from logicgen.errors import LogicgenError
-from logicgen.model.batches import make_batch
+from logicgen.model.batches import make_batch, moved
 from logicgen.model.checkpoint import load_model, load_tree, save_tree
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.training_data import TrainingData, TrainingRegion
@@ -223,8 +223,7 @@ def test_no_value_of_a_step_leaves_the_device(
     fitting.optimizer = torch.optim.SGD(model.parameters(), 0.1)  # AdamW's kernel knows no meta
     with pytest.raises((RuntimeError, NotImplementedError)):
         bool(model.loss.scale > 0)
-    batch = make_batch(split, np.arange(16))
-    batch = batch.to(torch.device("meta"))
+    batch = moved(make_batch(split, np.arange(16)), torch.device("meta"))
     loss, _ = fitting.step(batch)
     assert loss.device.type == "meta"
     assert all(weight.grad is not None for weight in model.transformer.parameters())
@@ -238,8 +237,7 @@ def test_a_gpu_never_waits_inside_a_step(data: TrainingData) -> None:
     model = EncoderDecoder(recipe, data.vocabulary, 5, "copying", REGION)
     fitting = Steps(ModelLearner(model, data), torch.device("cuda"), bf16=True)
     batches = [make_batch(data.train, np.arange(16), step) for step in range(3)]
-    moved = [batch.to(torch.device("cuda")) for batch in batches]
-    for batch in moved:
+    for batch in [moved(batch, torch.device("cuda")) for batch in batches]:
         if batch.step == 1:  # the first step sets up what later ones use
             torch.cuda.set_sync_debug_mode("error")
         try:
