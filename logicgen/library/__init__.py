@@ -60,7 +60,6 @@ from logicgen.library.models import (
     score_lines,
     study,
 )
-from logicgen.library.progress import Bars, Progress, Say, no_bars, silent
 from logicgen.library.suites import (
     check_results,
     open_suite,
@@ -72,9 +71,6 @@ from logicgen.library.suites import (
 from logicgen.library.training import train
 
 __all__ = [
-    "Bars",
-    "Progress",
-    "Say",
     "audit",
     "catalog",
     "check_results",
@@ -98,7 +94,6 @@ __all__ = [
     "load_model",
     "make_data",
     "measure_perplexity",
-    "no_bars",
     "open_suite",
     "perplexity_lines",
     "probe",
@@ -111,7 +106,6 @@ __all__ = [
     "sentence_lines",
     "show_grammar",
     "shown_answers",
-    "silent",
     "solve",
     "solve_dimacs",
     "solve_lines",

@@ -11,9 +11,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from logicgen.callbacks import Bars, Say, no_bars, no_progress
 from logicgen.errors import LogicgenError, at, printable
 from logicgen.extras import EXTRAS, extras_named
-from logicgen.library.progress import Bars, Say, no_bars, silent
 
 if TYPE_CHECKING:
     from logicgen.data.corpus import Corpus
@@ -56,7 +56,7 @@ def make_data(
     changes: Sequence[str] = (),
     workers: int | None = None,
     bars: Bars = no_bars,
-    say: Say = silent,
+    say: Say = no_progress,
 ) -> None:
     """Make data as `generate` does, and pass the lines of a summary to `say`.
 

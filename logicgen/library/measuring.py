@@ -8,12 +8,12 @@ from os.path import isfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from logicgen.callbacks import Bars, no_bars
 from logicgen.errors import LogicgenError
 from logicgen.extras import extras_named
 from logicgen.files import prepare_folder
 from logicgen.library.data import load_dataset
 from logicgen.library.models import load_model
-from logicgen.library.progress import Bars, no_bars
 
 if TYPE_CHECKING:
     from logicgen.measures.completion import Completion

@@ -10,11 +10,11 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
+from logicgen.callbacks import Bars, Say, no_bars, no_progress
 from logicgen.errors import LogicgenError
 from logicgen.extras import extras_named, need
 from logicgen.files import prepare_folder
 from logicgen.library.data import load_dataset
-from logicgen.library.progress import Bars, Say, no_bars, silent
 from logicgen.tasks.controls import PREFIX
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def measure_perplexity(
     split: str = "test",
     device: str = "auto",
     bars: Bars = no_bars,
-    say: Say = silent,
+    say: Say = no_progress,
     **settings: Any,
 ) -> tuple[Path, dict[str, Any]]:
     """Measure a language model's perplexity at each position of the texts of a corpus.
@@ -185,7 +185,7 @@ def score_answers(
     controls: bool = True,
     timeout: float = 10.0,
     bars: Bars = no_bars,
-    say: Say = silent,
+    say: Say = no_progress,
     **settings: Any,
 ) -> tuple[Path, dict[str, Any]]:
     """Score a model's answers with the solver. Return the folder of the scores, and their summary.

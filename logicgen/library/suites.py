@@ -11,11 +11,11 @@ from os.path import isfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from logicgen.callbacks import Bars, no_bars
 from logicgen.errors import LogicgenError, shown
 from logicgen.extras import DECISIVE, extras_named
 from logicgen.files import prepare_folder, write_text
 from logicgen.library.models import load_model
-from logicgen.library.progress import Bars, no_bars
 from logicgen.tasks.controls import PREFIX
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from logicgen.callbacks import Say, no_progress
 from logicgen.errors import LogicgenError
 from logicgen.extras import extras_named
 from logicgen.library.data import load_dataset
-from logicgen.library.progress import Say, silent
 
 if TYPE_CHECKING:
     from logicgen.model.recipe import ModelRecipe
@@ -26,7 +26,7 @@ def train(
     changes: Sequence[str] = (),
     learn: str | None = None,
     held_out: Sequence[str | Path] = (),
-    say: Say = silent,
+    say: Say = no_progress,
     **settings: Any,
 ) -> Path:
     """Train the model of a recipe on data, write it into the folder `run`, and return `run`.

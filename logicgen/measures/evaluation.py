@@ -10,7 +10,7 @@ report.html           a page of the scores and the answers
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from math import ceil
@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from logicgen.callbacks import Progress, no_progress
+from logicgen.callbacks import Progress, StageProgress, no_progress
 from logicgen.data.shards import check_numbers, fault, read_table
 from logicgen.errors import LogicgenError
 from logicgen.files import write_atomically
@@ -89,7 +89,7 @@ def read_predictions(folder: Path) -> tuple[pa.Table, About]:
 
 
 def write_evaluation(
-    table: pa.Table, folder: Path, *, workers: int, progress: Callable[..., None]
+    table: pa.Table, folder: Path, *, workers: int, progress: StageProgress
 ) -> dict[str, Any]:
     """Write predictions and all files that are made from them; return the summary.
 

@@ -14,7 +14,7 @@ its share of the sequences. So the number of devices changes a training only by 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 import torch
@@ -27,6 +27,8 @@ from logicgen.errors import LogicgenError
 from logicgen.model import capacity
 from logicgen.nn.transformer import Transformer, mode
 from logicgen.tokens import Vocabulary
+
+AnyBatch = TypeVar("AnyBatch")
 
 
 class Rank(NamedTuple):
@@ -280,9 +282,10 @@ class BatchStream:
         return self._window[1]
 
 
-def moved(batch: Any, device: torch.device) -> Any:
+def moved(batch: AnyBatch, device: torch.device) -> AnyBatch:
     """Return a batch on a device."""
-    return with_tensors(batch, lambda tensor: tensor.to(device, non_blocking=True))
+    found: AnyBatch = with_tensors(batch, lambda tensor: tensor.to(device, non_blocking=True))
+    return found
 
 
 def with_tensors(batch: Any, change: Callable[[Tensor], Tensor]) -> Any:

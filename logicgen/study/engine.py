@@ -13,6 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from queue import SimpleQueue
 
+from logicgen.callbacks import Bars, Say
 from logicgen.data.folder import alone
 from logicgen.errors import LogicgenError
 from logicgen.experiments import Json
@@ -32,9 +33,6 @@ from logicgen.study.trial import RUNS, Trial, make_data
 from logicgen.study.worker import ClusterWorker, TrialWorker
 
 GOES_ON = "stopped: the same command goes on from there"
-
-Say = Callable[[str], None]
-"""A function that shows a line to the user."""
 
 TrialCallback = Callable[[str, "Record | str"], None]
 """A function that is called with the name of a finished trial, and its record. If the trial failed,
@@ -176,7 +174,7 @@ def run_study(
     workers: int | None,
     device: str,
     *,
-    bars: Callable[..., AbstractContextManager[Callable[..., None]]],
+    bars: Bars,
     trial_bar: Callable[..., AbstractContextManager[tuple[Callable[..., None], Say]]],
     put: Say,
     say: Say,
@@ -222,7 +220,7 @@ def _make_data(
     trials: list[Trial],
     folder: Path,
     workers: int,
-    bars: Callable[..., AbstractContextManager[Callable[..., None]]],
+    bars: Bars,
 ) -> dict[str, str]:
     """Make the data sets of trials.
 

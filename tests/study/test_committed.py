@@ -9,8 +9,8 @@ from unittest import mock
 import pytest
 
 from logicgen import recipes
+from logicgen.callbacks import no_bars, no_progress
 from logicgen.data.recipe import DataRecipe
-from logicgen.library import no_bars, silent
 from logicgen.study.engine import run_study
 from logicgen.study.plan import open_study
 from logicgen.study.records import FILE
@@ -81,7 +81,7 @@ def test_a_study_with_all_records_computes_nothing_and_draws_the_pictures(folder
     shutil.copy(folder / FILE, tmp_path)
     study = open_study(folder.name)
     assert set(study.trials) == set(read_lines(folder)), "points without a record would be computed"
-    shown = {"bars": no_bars, "trial_bar": no_bars, "put": silent, "say": silent}
+    shown = {"bars": no_bars, "trial_bar": no_bars, "put": no_progress, "say": no_progress}
     run_study(study, tmp_path, 1, "cpu", **shown)
     assert (tmp_path / FILE).read_bytes() == (folder / FILE).read_bytes()
     (tmp_path / FILE).unlink()
