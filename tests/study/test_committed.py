@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from unittest import mock
@@ -44,6 +45,16 @@ def test_every_study_has_its_records_and_the_pictures_that_pages_show():
     assert held == shown | {f"{name}/{FILE}" for name in names}
     committed, listed = sums(RESULTS), read_sums()
     assert {path: committed[path] for path in shown} == {path: listed[path] for path in shown}
+
+
+@pytest.mark.parametrize("name", ["ltl", "propositional"])
+def test_the_study_of_a_shipped_model_has_the_recipe_of_its_card(name):
+    """A study loads only weights. So its recipe must repeat what changes the answers."""
+    record = read_lines(RESULTS / f"{name}-shipped")[f"{name}-0"]
+    measured = record["arguments"]["model"]
+    card = json.loads((ROOT / "models" / "weights" / name / "model.json").read_text("utf-8"))
+    for key in ("network", "embedding", "loss", "canonical", "answer_form"):
+        assert measured.get(key) == card["recipe"].get(key), key
 
 
 @pytest.fixture(autouse=True, scope="module")
