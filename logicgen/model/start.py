@@ -25,6 +25,21 @@ def check_same_keys(trained: object, new: object, keys: Sequence[str], name: str
             )
 
 
+def check_given(trained: object, new: object, keys: Sequence[str], name: str) -> None:
+    """Raise LogicgenError if a new network leaves out keys that change what the weights compute.
+
+    Other values than the trained network's are allowed. The arguments are those of
+    `check_same_keys`.
+    """
+    for key in keys:
+        theirs = getattr(trained, key, None)
+        if theirs is not None and getattr(new, key, theirs) is None:
+            raise LogicgenError(
+                f"{name}: has network.{key} = {theirs}, and this recipe does not give it: add"
+                f" network.{key} = {theirs}, or another number"
+            )
+
+
 @torch.no_grad()
 def load_start(
     model: nn.Module, weights: dict[str, Tensor], name: str, without: Sequence[str] = ()

@@ -164,6 +164,16 @@ def test_a_deeper_model_starts_with_the_same_answers(embedding: dict[str, object
         shallow.start_from(deep, "it")
 
 
+def test_keys_that_change_what_weights_compute_are_given_again() -> None:
+    trained = new_model(embedding=STREAMS, network={"most_tokens": 9, "most_symbols": 3})
+    other = new_model(embedding=STREAMS, network={"most_tokens": 20, "most_symbols": 4})
+    other.start_from(trained, "it")
+    with pytest.raises(LogicgenError, match=r"it: has network.most_symbols = 3, .* does not give"):
+        new_model(embedding=STREAMS, network={"most_tokens": 9}).start_from(trained, "it")
+    with pytest.raises(LogicgenError, match=r"add network.most_tokens = 9, or another number"):
+        new_model(embedding=STREAMS, network={"most_symbols": 3}).start_from(trained, "it")
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
