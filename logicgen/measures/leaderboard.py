@@ -42,13 +42,13 @@ TABLES: list[tuple[str, str, Callable[[PartScore], str]]] = [
     (
         "Right answers",
         "One answer / several answers, which the verifier checks (controls and models: 16). In"
-        " percent.",
+        " percent. `solver:100` is the solver of logicgen, stopped after 100 search steps.",
         _plain_and_verified,
     ),
     (
         "Right answers to hard problems",
-        f"One answer to the problems of a part on which {100 * HARD:.0f}% of the systems are wrong,"
-        f" if there are at least {FEW}.",
+        f"One answer to the hard problems of a part: at least {100 * HARD:.0f}% of the systems are"
+        f" wrong on each of them. Parts with fewer than {FEW} hard problems have empty cells.",
         lambda score: _percent(score.hard),
     ),
     (

@@ -185,9 +185,9 @@ class EncoderDecoderTable(NetworkTable):
         position_range: number of positions from which `randomized` positions are drawn.
         shared_positions: whether the j-th token of an answer has the position of the problem's j-th
             token. Otherwise randomized positions of answers are drawn separately.
-        most_tokens: the most tokens of training problems, with `<end>`. In attention to a longer
-            problem of S tokens, scores are multiplied by log(S) / log(most_tokens). Unchanged if
-            not given.
+        most_tokens: a number of tokens that training problems often have, with `<end>`. In
+            attention to a longer problem of S tokens, scores are multiplied by log(S) /
+            log(most_tokens). Unchanged if not given.
     """
 
     embeddings: ClassVar[Mapping[str, type[EmbeddingTable]]] = {
