@@ -2,8 +2,9 @@
 
     python -m tests.study.page_tables [NAME ...]
 
-prints all tables, or the named ones. A page marks the place of a table with a line
-`<!-- table NAME -->`. `make docs` puts the table there. NAME is a study, whose table is quoted, or
+prints all tables, or the named ones. A page marks the place of a table with a line that ends in
+`<!-- table NAME -->`. `make docs` puts the table in place of the line. The line tells readers of
+GitHub, who do not see the table, how to print it. NAME is a study, whose table is quoted, or
 a function below. Tables of one study are numbered: `copying-search 2` is the second. `paired NAME`
 compares the points of a study.
 """
@@ -44,7 +45,7 @@ from tests.study.study_tables import (
 )
 
 PAGES = sorted(RESULTS.parent.glob("results*.md"))
-MARKER = re.compile(r"^<!-- table (.+) -->$", re.MULTILINE)
+MARKER = re.compile(r"^.*<!-- table (.+) -->$", re.MULTILINE)
 
 
 # Next to the published figures
@@ -309,7 +310,7 @@ def make(name: str) -> str:
 
 def fill(page: str) -> str:
     """Return a page with each marked table made from the records."""
-    return MARKER.sub(lambda mark: f"{mark[0]}\n\n{make(mark[1])}", page)
+    return MARKER.sub(lambda mark: make(mark[1]), page)
 
 
 def marked() -> list[str]:
