@@ -60,10 +60,16 @@ class Corpus(DataFolder[CorpusRecipe]):
 
     @classmethod
     def summary(cls, description: dict[str, Any], place: object) -> list[str]:
-        """Return a line with the size of the vocabulary and the tokens of each split."""
-        sizes = ", ".join(f"{split} {size:,}" for split, size in cls.sizes(description).items())
+        """Return lines with the size of the vocabulary, the tokens and the empty splits."""
+        sizes = cls.sizes(description)
+        shown = ", ".join(f"{split} {size:,}" for split, size in sizes.items())
         different = len(Tokens(**description["tokens"]))
-        return [f"{place}: {different:,} different tokens; {sizes}"]
+        held_out = description["recipe"]["task"] == "text"  # in shares, which are above 0
+        return [f"{place}: {different:,} different tokens; {shown}"] + [
+            f"  {split} is EMPTY: give more text, or another seed"
+            for split, size in sizes.items()
+            if held_out and not size
+        ]
 
     def arrays(self, split: str, what: str = TOKENS) -> list[np.ndarray]:
         """Return the memory-mapped arrays of a split, one array for each part.

@@ -75,7 +75,10 @@ def convert(task: str, source: Path, target: str, split: str = "train") -> int:
     if dimacs:
         examples = read_dimacs(source, chosen)
     elif folder:
-        examples = as_dataset(load_dataset(source)).pairs(split)
+        opened = as_dataset(load_dataset(source))
+        if opened.task.name != task:
+            raise LogicgenError(f"{source}: problems of {opened.task.name}, not of {task}")
+        examples = opened.pairs(split)
     elif source.suffix == ".txt":
         examples = read_two_lines(source, chosen)
     elif source.suffix == ".jsonl":

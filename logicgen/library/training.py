@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from logicgen.callbacks import Say, no_progress
@@ -59,10 +60,9 @@ def train(
     settings = {"quiet": True, **settings}
     settings["held_out"] = [as_dataset(load_dataset(each)) for each in held_out]
     with extras_named():
-        from logicgen.model.checkpoint import RUN
         from logicgen.training.devices import launched
         from logicgen.training.fit import fit, training_data
-    if settings.get("resume") and launched().first and not (Path(run) / RUN).is_file():
+    if settings.get("resume") and launched().first and not any(Path(run).glob("*")):
         say(f"{run}: no training to resume, so a new one begins")
     path = fit(chosen, training_data(chosen, *opened), Path(run), **settings)
     if chosen.reward is not None and chosen.reward.grow:
@@ -72,7 +72,7 @@ def train(
         if last is not None and last.frontier is not None:
             say(f"{path}: {last.frontier.report(last.sizes())}")
     if launched().first:
-        say(f"{path}: try logicgen evaluate {path} --data {folders[0]}")
+        say(f"{path}: try logicgen evaluate {quote(str(path))} --data {quote(str(folders[0]))}")
     return path
 
 

@@ -84,7 +84,8 @@ def _mix(model: EncoderDecoder, run: Path, mean: Sequence[tuple[str, float]]) ->
         other = checkpoint.as_encoder_decoder(checkpoint.load_model(name, "cpu"), name)
         if _kind(other) != _kind(model):
             raise LogicgenError(
-                f"--mean {name}: its task or its network is not that of {run}: leave it out"
+                f"--mean {name}: its task, its network or its answers are not as in {run}: leave it"
+                " out"
             )
         for key, weights in other.state_dict().items():
             mixed[key] = mixed[key] + share * weights
@@ -92,8 +93,9 @@ def _mix(model: EncoderDecoder, run: Path, mean: Sequence[tuple[str, float]]) ->
 
 
 def _kind(model: EncoderDecoder) -> tuple[Any, ...]:
-    """Return the task, network and embedding, which are equal in all models of a mean."""
-    return model.task_name, model.recipe.network, model.recipe.embedding
+    """Return the values that are equal in all models of a mean."""
+    recipe = model.recipe
+    return model.task_name, recipe.network, recipe.embedding, recipe.answer_form
 
 
 def _scores(run: Path) -> list[dict[str, Any]]:

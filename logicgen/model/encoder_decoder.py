@@ -301,6 +301,12 @@ class EncoderDecoder(Model):
             *("encoder_loops", "fused_view", "position_range", "shared_positions"),
         )
         check_same_keys(trained.network, self.network, keys, name)
+        if trained.network.kind == self.network.kind:
+            check_same_keys(trained.network, self.network, ("cross_attention",), name)
+            normalized = ("normalize_rows",)
+            check_same_keys(trained.recipe.embedding, self.recipe.embedding, normalized, name)
+        if self.recipe.learns == "accepted":
+            check_same_keys(trained.form, self.form, ("form",), name)
         check_given(trained.network, self.network, ("most_symbols", "most_tokens"), name)
         # The scale of the loss AdaCos depends on the number of rows, so the trained scale is not
         # copied. But a model that learns from verdicts needs the trained scale, because it samples

@@ -150,6 +150,10 @@ LATEX = {
 
 _TOKEN = re.compile(r"<->|->|[a-z][A-Za-z0-9_]*|\S")
 _PLAIN = str.maketrans({sign: token for token, sign in UNICODE.items()})
+# The place between a name and a sign whose token is a letter or digit, such as `a` and `⊤`
+_MERGING = re.compile(
+    rf"(?<=\w)(?=[{''.join(sign for token, sign in UNICODE.items() if token.isalnum())}])"
+)
 # A temporal operator and the symbol after it. Spot writes `Fgrant`, which is hard to read.
 _TOUCHING = re.compile(r"(?<!\w)([XFG]+)(?=[a-z])")
 
@@ -166,7 +170,7 @@ def unicode(infix: str) -> str:
 
 def plain(text: str) -> str:
     """Return a text with each Unicode operator replaced by its spelling in the grammars."""
-    return text if text.isascii() else text.translate(_PLAIN)
+    return text if text.isascii() else _MERGING.sub(" ", text).translate(_PLAIN)
 
 
 def latex(infix: str) -> str:

@@ -169,7 +169,8 @@ def read_round(path: Path) -> Round:
             Kind(*map(int, each[:3])): (float(each[3]), float(each[4])) for each in content["known"]
         }
         frontier = content.get("frontier") and Frontier.of(content["frontier"])
-        return Round(content["round"], asked, content["following"], Curriculum(known), frontier)
+        number, following = int(content["round"]), int(content["following"])
+        return Round(number, asked, following, Curriculum(known), frontier)
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise damaged(path, remedy, error) from None
 

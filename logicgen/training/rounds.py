@@ -140,8 +140,9 @@ class Rounds:
                 " leave grow out"
             )
         few, short = ((each or (0, 0))[0] for each in (self.table.symbols, self.table.length))
-        first = min(max(trained[0], few), symbols), min(max(trained[1], short), tokens)
-        return Frontier(first, self.largest)
+        first = min(max(trained[0], few), symbols)
+        least = 2 * few - 1  # the fewest tokens of a formula of `few` symbols
+        return Frontier((first, min(max(trained[1], short, least), tokens)), self.largest)
 
     def _begin(self) -> FreshProblems:
         """Return the new problems up to the frontier, and fit the longest answer to them.

@@ -120,6 +120,16 @@ def test_splits_share_no_block_and_lose_none(files, tmp_path):
     assert sum(map(len, found.values())) == len(everything)
     ends = sum((part == 0).sum() for split in corpus.splits for part in corpus.arrays(split))
     assert ends == 12  # behind every document
+    assert len(Corpus.summary(corpus.description, "c")) == 1
+
+
+def test_an_empty_split_of_a_text_is_reported(files, tmp_path, monkeypatch):
+    monkeypatch.setattr(text, "BLOCK", 100_000)  # a document is one block
+    corpus = opened(text_recipe(files, validation=1e-9, test=1e-9), tmp_path / "c")
+    lines = Corpus.summary(corpus.description, "c")
+    assert lines[1:] == [
+        f"  {split} is EMPTY: give more text, or another seed" for split in ("validation", "test")
+    ]
 
 
 def test_arrays_are_mapped_and_as_small_as_their_numbers(files, tmp_path):

@@ -9,6 +9,7 @@ import pytest
 
 from logicgen.data.exchange import (
     compact,
+    convert,
     read_json_lines,
     read_two_lines,
     spread,
@@ -20,6 +21,7 @@ from logicgen.errors import LogicgenError
 from logicgen.syntax import ltl
 from logicgen.syntax.sampling import FormulaSampler
 from logicgen.tasks import TASKS, load_task
+from tests.data.data_sets import make
 from tests.tasks.test_tasks import draws
 
 TASK = load_task("ltl")
@@ -136,3 +138,9 @@ def test_dimacs_files_need_a_new_folder(tmp_path, monkeypatch):
 def test_a_name_that_is_too_long(read):
     with pytest.raises(LogicgenError, match="cannot be read: File name too long"):
         list(read(Path("x" * 300), TASK))
+
+
+def test_a_data_set_of_another_task_is_refused(tmp_path):
+    task = make(tmp_path / "data")["recipe"]["task"]
+    with pytest.raises(LogicgenError, match=f"data: problems of {task}, not of copying"):
+        convert("copying", tmp_path / "data", str(tmp_path / "out.txt"))

@@ -68,8 +68,18 @@ def test_means_of_unlike_models_or_of_impossible_shares_are_refused(
         with pytest.raises(LogicgenError, match=r"^--mean: shares .* above 0 and below 1"):
             export(run, tmp_path / "out", "mine", mean=[(str(run), share) for share in shares])
     for name in ("copying", "ltl"):
-        with pytest.raises(LogicgenError, match=rf"^--mean {name}: its task or its network"):
+        with pytest.raises(LogicgenError, match=rf"^--mean {name}: its task, its network or"):
             export(run, tmp_path / "out", "mine", mean=[(name, 0.5)])
+    model = load_model("ltl", "cpu")
+    for form in ("plain", "backward"):
+        recipe = model.recipe.model_dump(exclude={"reward"}, exclude_none=True)
+        recipe["training"]["learn"] = "answers"
+        recipe |= {"answer_form": form} if form == "backward" else {}
+        model.recipe = type(model.recipe).model_validate(recipe)
+        (tmp_path / form).mkdir()
+        save_model(model, tmp_path / form, steps=7, fingerprint="some")
+    with pytest.raises(LogicgenError, match=r"^--mean .*: its task, its network or its answers"):
+        export(tmp_path / "plain", tmp_path / "out", "mine", mean=[(str(tmp_path / form), 0.5)])
     assert not (tmp_path / "out").exists()
 
 

@@ -100,6 +100,8 @@ def test_latex():
 def test_unicode():
     assert unicode("G(a1 -> X F grant10) ^ 1 & 0 | !b") == "□(a1 → ○ ◇ grant10) ⊕ ⊤ ∧ ⊥ ∨ ¬b"
     assert plain("a U b") == "a U b"
+    assert plain("a⊤") == "a 1"  # two tokens, not the symbol a1
+    assert plain("□◇a○b") == "GFa Xb"
 
 
 @given(formulas())

@@ -164,6 +164,12 @@ def test_a_deeper_model_starts_with_the_same_answers(embedding: dict[str, object
         shallow.start_from(deep, "it")
 
 
+def test_streams_that_read_something_else_are_refused() -> None:
+    trained = new_model(embedding=STREAMS, network={"cross_attention": "aggregated"})
+    with pytest.raises(LogicgenError, match="it: was trained with cross_attention aggregated"):
+        new_model(embedding=STREAMS).start_from(trained, "it")
+
+
 def test_keys_that_change_what_weights_compute_are_given_again() -> None:
     trained = new_model(embedding=STREAMS, network={"most_tokens": 9, "most_symbols": 3})
     other = new_model(embedding=STREAMS, network={"most_tokens": 20, "most_symbols": 4})
@@ -181,6 +187,14 @@ def test_keys_that_change_what_weights_compute_are_given_again() -> None:
         ({"embedding": STREAMS, "network": {"width": 48}}, "and this recipe wants"),
         # No weight shows these.
         ({"embedding": STREAMS, "network": {"heads": 8}}, "was trained with heads 2, and this"),
+        (
+            {
+                "embedding": {**LEARNED, "normalize_rows": False},
+                "network": {"normalize_features": False},
+                "loss": {"method": "cross-entropy"},
+            },
+            "with normalize_rows True, and this recipe has False",
+        ),
         (
             {"embedding": STREAMS, "network": {"encoder_positions": "none"}},
             "with encoder_positions",

@@ -83,6 +83,13 @@ def test_goals_inside_the_training_region_are_refused(learnt, tmp_path):
         trained(learnt, tmp_path / "run", reward)
 
 
+def test_the_first_problems_have_room_for_their_symbols(learnt, tmp_path):
+    reward = accepting(grow=True, symbols=(6, 8), length=(1, 40))
+    # Problems are found, but the model cannot solve them yet.
+    with pytest.raises(LogicgenError, match=r"nothing to learn from.* reward.length is \[1, 11\]"):
+        trained(learnt, tmp_path / "run", reward)
+
+
 def growing():
     return accepting(grow=True, symbols=(1, 7), length=(1, 20))
 
