@@ -93,7 +93,7 @@ def report(folder: Path, data: Path, device: torch.device) -> None:
     try:
         model.transformer.compile(dynamic=True)
         line += f"; torch.compile: {rate() / plain:.2f} times the forward and backward pass"
-    except Exception as error:  # whatever the compiler stumbles over
+    except Exception as error:  # the compiler can raise any error
         line += f"; torch.compile fails ({type(error).__name__})"
     found = json.loads((folder / "test" / "summary.json").read_text())["overall"]
     print(f"{line}; right {found['accuracy']:.1%} of {found['examples']:,}")

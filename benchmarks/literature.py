@@ -1,10 +1,10 @@
-"""Test the shipped LTL model on formulas like those of the literature, from Spot's generator.
+"""Test the shipped LTL model on Spot's random formulas, with operator priorities of the literature.
 
     python benchmarks/literature.py docs/results/commands/literature.json
 
 Only satisfiable formulas count. The solver verifies a greedy answer, and then up to 16 different
-answers until it accepts one. A control answers the same formulas once. The benchmark takes three
-minutes on one thread.
+answers until it accepts an answer. A control answers the same formulas once. The benchmark takes
+three minutes on one thread.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Throughput of all functions except training: `make bench`.
 
-Every figure is the median of several runs in one process on one core, unless its name says
-otherwise. Run on a quiet machine, and compare only figures of the same run. `--full` makes
-`propositional-35` at its full size of a million examples instead of a hundred thousand.
+Each figure is the median of several runs in one process on one core. If its name contains a number
+of workers, it is from a single run. Run on a quiet machine, and compare only figures of the same
+run. `--full` makes `propositional-35` at its full size of a million examples instead of a hundred
+thousand.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def language() -> None:
         draw = partial(sampler.sample, Random(0), 50, names)
         rate = per_second(lambda d=draw: len([d() for _ in range(2000)]))
         show(f"sample, {distribution}, 10 symbols, 50 tokens", f"{rate:,.0f} /s")
-    read = load_task("propositional").read_problem  # what the commands call
+    read = load_task("propositional").read_problem  # the function that the commands call
     for notation, texts in notations(formulas(2000)).items():
         rate = per_second(lambda t=texts: len([read(text) for text in t]), 3)
         show(f"read {notation}, 12 to 35 tokens", f"{rate:,.0f} /s")

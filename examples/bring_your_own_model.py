@@ -52,7 +52,7 @@ def sequences(split, rows):
 
 
 def answer(model, problem):
-    """Return the greedy answer to a problem as text, or None if it does not decode."""
+    """Return the greedy answer to a problem as text, or None if its tokens are not an answer."""
     ids = [*problem, START]
     with torch.no_grad():
         while len(ids) < PLACES and ids[-1] != END:

@@ -49,7 +49,7 @@ FORMULAS = {
     "grid": None,
 }
 ANSWERED = 2_000  # problems with answers for supervision; GRPO reads no answers
-STEPS = 416  # of supervision before the three ways of training
+STEPS = 416  # steps of supervised training, before the three ways of training
 LONGEST = 16  # tokens of a completion
 
 # A message of the user ends with a line break, a message of the assistant with <end>.
@@ -140,7 +140,7 @@ def train(
 
 
 def complete(model: Any, tokenizer: Any, rows: Dataset, greedy: bool) -> list[str]:
-    """Return a completion of each prompt: the likeliest one, or one drawn at temperature 1."""
+    """Complete each prompt, by greedy decoding or by sampling at temperature 1."""
     way = {"do_sample": False} if greedy else {"do_sample": True, "top_k": 0}
     written: list[str] = []
     model.eval()

@@ -1,4 +1,4 @@
-"""Solve formulas whose operators are unknown, from solved problems with the same names.
+"""Solve formulas with unknown operators, from solved problems with the same operator names.
 
 The program that does this knows no token. It tries every meaning of the tokens that agrees with the
 solved problems. `logicgen train propositional-lexinvariant-names-shots --data data/operators` makes

@@ -1,4 +1,4 @@
-"""Exceptions whose messages are for users, and functions that write such messages."""
+"""Exceptions with messages for users, and functions that write such messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LONGEST = 2000
 
 
 class LogicgenError(Exception):
-    """An error whose message names the fault, its place and a remedy for the user.
+    """An error with a message for the user: the fault, its place and a remedy.
 
     The command line prints the message and exits with status 2. A message spans several lines only
     if it points into a text (`FormatError`). A message is shortened to 2,000 characters.

@@ -107,7 +107,7 @@ def changed(
     """Return a copy of a recipe's tables with changed values.
 
     changes: new values by dotted key, such as `training.steps`.
-    dotted: names of tables whose keys contain dots. After such a name, the rest of a dotted key is
+    dotted: names of tables with dots in their keys. After such a name, the rest of a dotted key is
         one key.
 
     Raises LogicgenError with `where` and the key if a name before a dot is not a table.

@@ -109,7 +109,7 @@ class Vocabulary:
 Kind = Literal["characters", "letters", "byte-pairs", "names"]
 
 NOTHING = -1  # fills places after the end of a sequence of ids; no token has this id
-OTHER = "<other>"  # stands for each character that is not a token
+OTHER = "<other>"  # replaces each character that is not a token
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 

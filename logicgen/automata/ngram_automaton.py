@@ -33,7 +33,7 @@ class NGramCounts:
     # (contexts, k + 1): how often each symbol follows each context. The last column counts how
     # often the string ends after the context.
     counts: np.ndarray
-    # (contexts, k + 1): the smoothed counts, normalized; zeros for a context whose sum is 0
+    # (contexts, k + 1): each context's smoothed counts, divided by their sum; zeros if it is 0
     probabilities: np.ndarray
 
 

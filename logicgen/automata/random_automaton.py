@@ -101,7 +101,7 @@ def _ending(odds: np.ndarray, onward: csr_array, initial: np.ndarray, length: fl
     def excess(scale: float) -> float:
         """Return log(expected length / length); it decreases as `scale` increases."""
         matrix = csr_array(diags_array(1 - ending(scale)) @ onward)
-        # The expected length is the expected number of visits after which the string goes on.
+        # The expected length is the expected number of visits after which the string continues.
         visits = solve_linear(csr_array(matrix.T), initial)
         return math.log(float(visits @ (1 - ending(scale))) / length)
 

@@ -117,8 +117,7 @@ class ForwardVectors:
 
         scale: (m, P), for m strings and P partial permutations.
 
-        Returns (m,) bool: whether the entries of some vector of the string differ so much that its
-        smallest entry may underflow.
+        Returns (m,) bool: whether the smallest positive entry of a string's vectors may underflow.
         """
         sums = self.vectors.sum(axis=2)
         scale += np.log(sums)
@@ -405,7 +404,7 @@ def _all_prefixes(
     """Yield all prefixes of S strings in groups. The next group overwrites the arrays of a group.
 
     ids, first: renumbered strings (S, L) and first positions of symbols (S, k), of `canonical`.
-    delicate: (S,) bool; set to True, in place, for strings whose vectors may underflow.
+    delicate: (S,) bool; set to True, in place, for each string if its vectors may underflow.
     """
     k = len(model.symbols)
     kind = ForwardStates if model.is_deterministic else ForwardVectors

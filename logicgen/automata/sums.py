@@ -367,7 +367,7 @@ class Tightness:
 
     @property
     def reason(self) -> str:
-        """Return a line that says whether the automaton is tight, and all reasons if it is not."""
+        """Report in one line whether the automaton is tight, and all reasons if it is not."""
         if self.is_tight:
             return "tight: every accessible state leads to the end"
         reasons = []

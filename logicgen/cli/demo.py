@@ -206,8 +206,7 @@ def _split_alone(recipe: DataRecipe, split: str, per_cell: int) -> DataRecipe:
 def _tiny(recipe: DataRecipe) -> DataRecipe:
     """Return the recipe with a smaller grid, or, if it has no grid, with fewer lengths.
 
-    The numbers of symbols and the lengths of the grid exceed those of the training examples by at
-    most 3.
+    The numbers of symbols and the lengths of the grid exceed the training ranges by at most 3.
     """
     region, grid = recipe.region, recipe.grid
     if grid is None:
@@ -269,7 +268,7 @@ def _control_row(
 ) -> list[str]:
     """Return the row of the best control: its share of right answers to each part.
 
-    before: `verified_` for as many verified answers as the model; empty for one answer.
+    before: `verified_` for scores with several verified answers; empty for one answer.
     """
     control = summary["overall"][f"{before}best_control"]
     key = f"{before}control_{control}"
@@ -283,7 +282,7 @@ def _sentences(parts: list[Part]) -> str:
 
 
 def _last_lines(out: Path, parts: list[Part]) -> str:
-    """Return the lines that end the demo: where its results are, and what to try next."""
+    """Return the last lines of the demo: the paths of its results, and commands to try next."""
     report = (_scores(out, parts[1]) / "report.html").resolve().as_uri()
     return f"""
 {_sentences(parts)}

@@ -155,7 +155,7 @@ def _print_perplexity(run: Path, corpus: Any, out: Path | None, **options: Any) 
 def _check_kind(data: Path, problems: bool) -> None:
     """Raise LogicgenError if an option is given that has no effect on this kind of data.
 
-    problems: whether the data are problems with answers; if not, they are a corpus.
+    problems: True if the data are problems with answers, False if they are a corpus.
     """
     for parameter in opt.changed():
         name = str(parameter.name)

@@ -102,7 +102,7 @@ def _explained(error: BaseException) -> int:
 
 
 def _wrong_arguments(error: click.ClickException) -> str:
-    """Return what is wrong with the arguments of a command, in one line, and the remedy."""
+    """Return the fault in the arguments of a command and the remedy, in one line."""
     import click
 
     text = " ".join(error.format_message().split()).rstrip(".")

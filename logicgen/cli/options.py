@@ -252,7 +252,7 @@ def sampling_options(draws: str) -> Option:
 
 
 def given(options: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """Return the options in `names` that have a value, without the options that are None."""
+    """Return the options in `names` that are not None."""
     return {name: options[name] for name in names if options.get(name) is not None}
 
 

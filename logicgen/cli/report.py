@@ -16,7 +16,7 @@ def _checked_folders(
 ) -> tuple[str, ...]:
     """Return the given folders, as a callback of click.
 
-    If there are several folders and one is a URL, fail with a usage error.
+    Fails with a usage error if there are several folders and a URL is among them.
     """
     if len(given) > 1:
         for folder in given:

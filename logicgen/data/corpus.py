@@ -93,7 +93,7 @@ class Corpus(DataFolder[CorpusRecipe]):
 
 
 def _mapped(path: Path) -> np.ndarray | None:
-    """Return the array in a NumPy file, memory-mapped; None if the file has no token ids."""
+    """Return the array in a NumPy file, memory-mapped; None if it cannot be read as token ids."""
     with suppress(Exception):  # a damaged header can raise any error of Python
         array = np.lib.format.open_memmap(path, mode="r")
         return array if array.dtype.kind == "u" else None
@@ -220,7 +220,7 @@ def _listing(folder: Path, split: str, number: int) -> Path:
 
 
 def _made(folder: Path, split: str, number: int) -> dict[str, Any] | None:
-    """Return the entries of a part's files; None if a file is missing, so the part must be made."""
+    """Return the entries of a part's files; None if the part must be made (again)."""
     if not _listing(folder, split, number).is_file():
         return None
     with suppress(LogicgenError):
@@ -235,9 +235,9 @@ class Ciphers:
     """The rows of a split as cipher texts with their plain texts, read on demand.
 
     The key of a row replaces each token of the plain text by another token. A corpus of ciphers
-    stores the keys. If its ciphers are not one-to-one, it stores the plain texts instead. The
-    strings of an automaton are stored as plain text. When a row is read, its tokens are permuted by
-    a key that depends only on the number of the row.
+    stores the keys. A corpus with ciphers that are not one-to-one stores the plain texts instead.
+    The strings of an automaton are stored as plain text. When a row is read, its tokens are
+    permuted by a key that depends only on the number of the row.
 
     Raises LogicgenError for another corpus, and for a split that is unknown or has no rows.
 

@@ -14,7 +14,7 @@ from logicgen.tasks.conditions import difficulty_columns
 
 LICENSE = "https://creativecommons.org/publicdomain/zero/1.0/"
 CR, SCHEMA = "http://mlcommons.org/croissant/", "https://schema.org/"
-# Terms of the Croissant vocabulary. Each stands for the same name with the prefix `cr:`.
+# Terms of the Croissant vocabulary. Each term is short for the same name with the prefix `cr:`.
 TERMS = """
 citeAs column equivalentProperty extract field fileObject fileProperty fileSet format
 includes isLiveDataset jsonPath key md5 parentField path recordSet references regex

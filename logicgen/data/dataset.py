@@ -307,7 +307,7 @@ class Dataset(DataFolder[DataRecipe]):
         return {value for split in splits for value in self.table(split, [key])[0].to_pylist()}
 
     def _some(self, split: str, key: str, without: Held) -> Iterator[pa.Table]:
-        """Yield the rows of a split, except those with some values of a key, in several tables.
+        """Yield the rows of a split in several tables. Skip rows if `without` contains their `key`.
 
         The texts of a whole split may exceed 2 GiB, the limit of an Arrow array.
         """

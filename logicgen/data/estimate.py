@@ -147,7 +147,7 @@ def free_disk(folder: Path) -> int | None:
 
 
 def free_memory() -> int | None:
-    """Return the bytes of memory that this process may still take; None if unknown."""
+    """Return the bytes of memory that this process may still take, or None if it is unknown."""
     found: list[int] = []
     with suppress(OSError, ValueError, StopIteration):
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()

@@ -164,7 +164,7 @@ class DataFolder(ABC, Generic[RecipeType]):
 
     @classmethod
     def finished(cls, folder: Path, head: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the description of finished and whole data, or None. Raises as `begun`."""
+        """Return the description, or None if the data are incomplete. Raises as `begun`."""
         found = cls.begun(folder, head)
         return found if found and found["complete"] and cls.whole(folder, found) else None
 
@@ -189,7 +189,7 @@ class DataFolder(ABC, Generic[RecipeType]):
     @classmethod
     @contextmanager
     def making(cls, folder: Path, head: dict[str, Any]) -> Iterator[dict[str, Any] | None]:
-        """Lock a folder, write a description that is not complete, and yield None.
+        """Lock a folder, write a description that is marked as incomplete, and yield None.
 
         If another process has finished the same data in the meantime, yield their description:
         nothing is left to do. Raises LogicgenError if another process has locked the folder, if the

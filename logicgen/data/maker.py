@@ -152,7 +152,7 @@ class WorkFiles:
         (self.folder / name).unlink(missing_ok=True)
 
     def remove_settled(self, drawing: DrawingRound) -> None:
-        """Remove the work files of a round whose shards have been written."""
+        """Remove the work files of a round after its shards were written."""
         for path in self.folder.glob(f"{drawing.stem}-*-*"):
             path.unlink()
 
@@ -275,7 +275,7 @@ class Maker:
     def finish(self, drawing: DrawingRound, bucket: int, parts: Sequence[int]) -> list[ShardFacts]:
         """Write the missing shards of a bucket (group of shards); return facts about each shard.
 
-        parts: the groups of cells whose examples were replaced in the bucket.
+        parts: the groups of cells with replaced examples in the bucket.
         """
         made: list[ShardFacts] = []
         changes = None

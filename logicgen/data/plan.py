@@ -2,7 +2,7 @@
 
 A cell is the problems of one number of symbols and one range of lengths. A slot is the place of an
 example in its split. The example depends only on the seed, the split, the round, the number of the
-slot, and the number of the attempt. A unit is a group of slots, whose examples become one shard
+slot, and the number of the attempt. A unit is a group of slots. Its examples become one shard
 (file). A worker fills a unit at a time.
 
 The plan depends only on the recipe and the results of earlier rounds, not on interruptions.
@@ -147,7 +147,7 @@ def split_cells(
 def fill(amount: int, room: Sequence[float]) -> list[int]:
     """Divide `amount` into shares that are as equal as possible; return the shares.
 
-    If the sum of the limits is less than `amount`, so is the sum of the shares.
+    If `amount` exceeds the sum of the limits, each share is equal to its limit.
 
     room: the limit of each share.
     """
@@ -177,7 +177,7 @@ BUCKET = 32
 
 @dataclass(frozen=True)
 class Unit:
-    """A group of slots (places of examples) of a split, whose examples become one shard."""
+    """A group of slots (places of examples) of a split. Its examples become one shard."""
 
     split: str
     number: int  # number of the shard
@@ -195,7 +195,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class Listing:
-    """A small cell, whose problems are listed instead of drawn, and the places of its examples."""
+    """A small cell and the place of its examples. Its problems are listed instead of drawn."""
 
     unit: int  # number of the shard
     place: int  # place of the first example in the shard
@@ -264,7 +264,7 @@ class DrawingRound:
         return Slot(self.split, self.number, number, cell, cell in self.reserved)
 
     def units(self) -> Iterator[Unit]:
-        """Yield the units (groups of slots) whose problems are drawn."""
+        """Yield the units (groups of slots) for random problems."""
         for number in range(self.first_drawn, self.end):
             first = (number - self.first_drawn) * self.size
             cells = tuple(self.cells[place] for place in self.slots[first : first + self.size])

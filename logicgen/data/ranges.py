@@ -177,7 +177,7 @@ class Grid(Ranges):
     """Cells for evaluation, also beyond the training region, with equal numbers of examples.
 
     Attributes:
-        axes: the two numbers by which problems are divided into cells; None: symbols and length.
+        axes: the two numbers that divide problems into cells; None means symbols and length.
     """
 
     axes: Axes | None = None

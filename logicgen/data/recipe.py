@@ -92,17 +92,17 @@ class DataRecipe(Recipe):
 
     Attributes:
         distinct: `alpha` forbids two problems that are equal up to renaming, `exact` forbids two
-            equal problems; None: the task's default.
+            equal problems. None means the task's default.
         names: names of a problem's symbols. `first-occurrence`: a, b, c, ... `shuffled`: at random
             from the alphabet of the training region, or from a larger alphabet if the problem needs
             it. `drawn`: as the source drew them, by frequency. `perturbed`: in order of first
             occurrence in the answer, which destroys the symmetry.
         unsatisfiable: share of problems without a witness.
-        solver: plugin that answers; None: the task's default.
-        verifier: plugin that checks every answer; None: the task's default.
-        effort: search steps after which a solver that counts steps gives a problem up; None:
-            `EFFORT`. Another problem is then drawn.
-        timeout: seconds after which other solvers give a problem up; None: `TIMEOUT`.
+        solver: plugin that answers; None means the task's default.
+        verifier: plugin that checks every answer; None means the task's default.
+        effort: search steps after which a solver that counts steps gives a problem up. Then another
+            problem is drawn. None means `EFFORT`.
+        timeout: seconds after which any other solver gives a problem up; None means `TIMEOUT`.
         problem: settings of the task.
         difficulty: ranges of columns of difficulty, and the controls that have to fail (`beyond`).
     """

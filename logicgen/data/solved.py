@@ -30,7 +30,7 @@ class SolvedProblems:
             )
 
     def before(self, problem: Sequence[int], seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield the ids of each shown problem and of its answer; none of them is this problem."""
+        """Yield the ids of each shown problem and its answer. `problem` itself is not shown."""
         if self._solved is None:
             return
         rng = np.random.default_rng(digest(list(problem), seed, "shots"))

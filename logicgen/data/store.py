@@ -184,7 +184,7 @@ class Store:
 def is_url(folder: str | os.PathLike[str]) -> bool:
     """Return whether a folder is named by a URL.
 
-    Raises LogicgenError for a URL with one slash: `Path` replaces the two slashes of a URL by one.
+    Raises LogicgenError for a URL with one slash, because `Path` removes the other slash.
     """
     text = os.fspath(folder)
     if re.match(r"[a-z0-9]{2,}:/[^/]", text, re.IGNORECASE):

@@ -44,10 +44,10 @@ class SuitePart(Table):
     """A part of a suite: problems of one task.
 
     Attributes:
-        about: what the problems are, in one line.
+        about: a description of the problems, in one line.
         data: the name of the recipe, with the changes `set`.
-        limit: the number of problems, chosen evenly from the split; None: all.
-        fingerprint: the SHA-256 of all problems, answers and rewrites; None: not yet known.
+        limit: the most problems, chosen evenly from the split; None means all problems.
+        fingerprint: the SHA-256 of all problems, answers and rewrites; None if it is not yet known.
     """
 
     name: str
@@ -88,7 +88,7 @@ class SuiteRecipe(Table):
 
     @classmethod
     def read(cls, name: str) -> SuiteRecipe:
-        """Return a suite. name: of a shipped suite, or the path of a TOML file."""
+        """Return a suite. name: the name of a shipped suite, or the path of a TOML file."""
         path = recipes.find("suites", ".toml", name)
         return validate(cls, read_toml(path), str(path))
 
@@ -115,7 +115,7 @@ class Suite:
 
     @cached_property
     def listed(self) -> dict[str, Any] | None:
-        """Return the content of the file of ratings; None if this version has no such file.
+        """Return the content of the file of ratings; None if the suite's version has no such file.
 
         Keys: `systems`, the names of the systems that answer each part; `failures`, how many of
         them are wrong on each problem; `scores`, the scores of each system on each part.
@@ -142,7 +142,7 @@ class Suite:
         return load_task(self._part(part).recipe().task)
 
     def about(self, part: str) -> str:
-        """Return what the problems of a part are."""
+        """Return the description of the problems of a part."""
         return self._part(part).about
 
     def _part(self, name: str) -> SuitePart:
@@ -159,7 +159,7 @@ class Suite:
     def prompts(self) -> Iterator[Row]:
         """Yield a prompt for each form of each problem, to ask a language model.
 
-        Parts whose task has no prompts are left out.
+        A part is left out if its task has no prompts.
         """
         for part in self.rows:
             task = self.task(part)

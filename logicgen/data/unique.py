@@ -170,7 +170,7 @@ class PlacedExample(NamedTuple):
     place: int
     attempt: int
     cell: int
-    given_up: int  # number of problems that a solver gave up before it solved this one
+    given_up: int  # number of problems that a solver gave up before it solved this problem
     example: Example | None  # None: the place stays empty
 
 
@@ -189,7 +189,7 @@ def found_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def found_table(found: Iterable[PlacedExample], schema: pa.Schema) -> pa.Table:
-    """Return examples, at least one, as a table. schema: the result of `found_schema`."""
+    """Return one or more examples as a table. schema: the result of `found_schema`."""
     empty = (None,) * (len(schema) - len(NUMBERS))
     rows = ((*each[:-1], *_values(each.example, empty)) for each in found)
     columns = zip(*rows, strict=True)

@@ -58,7 +58,7 @@ def open_experiment(name: str, where: str = "experiment") -> Experiment[Any]:
 
     Raises LogicgenError if there is no such experiment; the message begins with `where`.
     """
-    parts = ("grammars", "teachers")  # what several experiments share
+    parts = ("grammars", "teachers")  # shared modules, not experiments
     names = [each.name for each in pkgutil.iter_modules(__path__) if each.name not in parts]
     if name not in names:
         raise LogicgenError(f"{where}: no experiment is called {name!r}; {nearest(name, names)}")

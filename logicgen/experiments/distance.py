@@ -3,8 +3,9 @@
 A lexinvariant model does not know the symbols of a string in advance (`automata/lexinvariant.py`).
 Huang et al. (NeurIPS 2023, theorem 2.1) prove that the distance falls below any eps. For an
 alphabet of d symbols, a string needs about d / eps^4 symbols. The distance is the mean L1 distance
-of the next-symbol distributions over all positions. Here it is computed exactly for random automata
-of 2 to 8 symbols, beside the bound that follows from the Kullback-Leibler divergence.
+of the next-symbol distributions over all positions. Here the distributions are exact, and the
+distance is a mean over strings of random automata of 2 to 8 symbols. The report also shows the
+bound from the Kullback-Leibler divergence.
 """
 
 from __future__ import annotations
@@ -120,7 +121,7 @@ def report(settings: DistanceSettings, found: dict[str, Json]) -> Report:
 
 
 def _reached(curve: np.ndarray) -> str:
-    """Return the least length whose mean distance is at most `REACHED`, as text."""
+    """Return the least length with a mean distance of at most `REACHED`, as text."""
     below = np.flatnonzero(curve <= REACHED)
     return f"{below[0] + 1:,}" if len(below) else f"above {len(curve):,}"
 

@@ -29,7 +29,7 @@ SHOWN = 20
 def show_grammar(run: Path, out: Path | None) -> tuple[str, str]:
     """Draw a grammar; return a text with its weights, and a text with the names of the files.
 
-    out: the folder for the files; if it is None, the folder `run`, or the current folder.
+    out: the folder for the files. If it is None: `run`, or the current folder if `run` is a file.
     """
     grammar, _ = load_grammar(run)
     folder = out or (run if run.is_dir() else Path("."))

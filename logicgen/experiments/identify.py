@@ -75,7 +75,7 @@ def identify(
     """Train grammars (students) on sentences of a grammar (the teacher); return their distances.
 
     grammar: the teacher.
-    sentences: the number of sentences for each student; None means all.
+    sentences: the number of sentences for each student; None means all sentences.
 
     The result contains, for each weight of the teacher, its name, its value, and the mean and the
     standard deviation over students (`weights`). For each student, it contains its `distance`
@@ -181,8 +181,8 @@ def identified(means: np.ndarray, classes: np.ndarray | None) -> tuple[int, int,
     """Count the learned grammars (students) that found the teacher, only its class, or neither.
 
     means: (students,) mean distances.
-    classes: (students,) mean distances of canonical forms; None means not measured. In this case
-        the result is None unless all students have found the teacher.
+    classes: (students,) mean distances of canonical forms, or None if they were not measured. In
+        this case the result is None unless all students have found the teacher.
     """
     exactly = means < FOUND
     if classes is None:

@@ -4,8 +4,8 @@ A lexinvariant model does not know the symbols of a string in advance (`automata
 A counter is such a model that predicts the next symbol only from n-gram counts in the beginning of
 the string (`model/ngrams.py`). On some languages, a counter is almost optimal. To find other
 languages, random automata are drawn. On strings of each automaton, the exact lexinvariant model is
-compared with the best counter, whose smoothing is fitted to other strings. The first automata with
-a difference of at least `distance` bits per symbol are chosen.
+compared with the best counter. The smoothing of the counters is fitted to other strings. The first
+automata with a difference of at least `distance` bits per symbol are chosen.
 """
 
 from __future__ import annotations

@@ -73,10 +73,10 @@ def _asked(label: str) -> tuple[str, str]:
 def completion_in(query: str, prompt: str) -> str | None:
     """Return the completion in a query, the text after its prompt; None if its place is uncertain.
 
-    The answers in a prompt, such as those of worked examples, must not be read as the model's
-    answer. OpenRLHF removes the beginning of a prompt that is too long. Then the completion follows
-    the end of the prompt: the text after its last `</answer>`. If this text occurs several times in
-    the prompt, the place is uncertain.
+    A prompt may contain answers, such as the answers of worked examples. They must not be read as
+    the model's answer. OpenRLHF removes the beginning of a prompt that is too long. Then the
+    completion follows the end of the prompt: the text after its last `</answer>`. If this text
+    occurs several times in the prompt, the place is uncertain.
     """
     if query.startswith(prompt):
         return query[len(prompt) :]

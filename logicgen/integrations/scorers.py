@@ -38,7 +38,7 @@ def rewards(
     timeout: float = 1.0,
     workers: int = 1,
 ) -> list[float | None]:
-    """Return a reward for each completion: 1.0 if right, 0.0 if wrong, None if unknown.
+    """Return a reward for each completion: 1.0 (right), 0.0 (wrong) or None (unknown verdict).
 
     asked: a tuple (task, problem, completion) for each completion. Tasks may differ.
     mode, timeout, workers: settings of `Scorer`.

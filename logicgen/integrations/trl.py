@@ -37,13 +37,13 @@ class Reward:
         task: Sequence[Any] | None = None,
         **_: Any,
     ) -> list[float | None]:
-        """Return a reward for each completion: 1.0 if right, 0.0 if wrong, None if unknown.
+        """Return a reward for each completion: 1.0 (right), 0.0 (wrong) or None (unknown verdict).
 
         TRL ignores a reward of None.
 
         completions: texts, or lists of messages; the last message is read.
         problem, task: columns of the data set, with a value for each completion. A row without
-            a task is of another data set: its reward is None.
+            a task belongs to another data set, and its reward is None.
 
         Raises LogicgenError for a missing column, an unknown task, or a problem that does not
         parse. No completion raises an error.

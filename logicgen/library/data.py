@@ -174,7 +174,7 @@ def write_gallery(path: Path, bars: Bars = no_bars) -> None:
 def catalog(kind: str) -> list[tuple[str, str]]:
     """Return (name, one-line description) pairs of all tasks, solvers or shipped recipes.
 
-    kind: what to list: `tasks`, `datasets`, `models`, `studies` or `solvers`.
+    kind: the kind of list: `tasks`, `datasets`, `models`, `studies` or `solvers`.
     """
     from logicgen import recipes
     from logicgen.solvers import solver_facts, solver_plugins

@@ -248,7 +248,7 @@ def _answerer(
 
     Return the model, a description of the evaluation, and the name of the folder for its scores.
 
-    The arguments are those of `score_answers`.
+    The arguments have the same meaning as in `score_answers`.
     """
     from logicgen.measures import collapse, control_answers, predictions
     from logicgen.model import checkpoint

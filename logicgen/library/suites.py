@@ -115,7 +115,7 @@ def run_suite(
 
 
 def _log(suite: Suite, system: str, draws: int, path: Path) -> OutcomeLog:
-    """Return the log of a run whose result will be `path`: the outcomes of an interrupted run."""
+    """Return the outcome log of the run with the result `path`, to continue an interrupted run."""
     from logicgen.measures.leaderboard import SOLVER
     from logicgen.measures.outcome_log import OutcomeLog
 
@@ -184,7 +184,7 @@ def _answers(system: str, workers: int) -> Answers:
 def _respondent(
     system: str, name: str, draws: int, model: Model | None = None
 ) -> Respondent | None:
-    """Return a system that answers problems of a task; None if it does not answer them.
+    """Return a system that answers problems of a task; None if the system does not answer them.
 
     model: the system, if it is a model that is loaded.
     """
@@ -211,8 +211,7 @@ def check_results(
 ) -> Iterator[tuple[Path, int, list[str]]]:
     """Verify all answers of results again.
 
-    Yield for each result its path, the number of its answers, and a line for each answer whose
-    verdict differs.
+    Yield the path of each result, the number of its answers, and a line for each other verdict.
     """
     from logicgen.measures.suite_results import SuiteResult, check_verdicts
     from logicgen.measures.verifier import Verifier
@@ -236,7 +235,7 @@ def write_leaderboard(
 ) -> int:
     """Write the leaderboard of results as a page of Markdown; return the number of systems.
 
-    ratings: a path for the file of ratings; None: write no such file.
+    ratings: a path for the file of ratings, or None to write no such file.
 
     Raises LogicgenError if two results are of one system.
     """

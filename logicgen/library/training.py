@@ -34,12 +34,12 @@ def train(
 
     recipe: the name of a shipped recipe, or the path of a TOML file.
     data: the folder or URL of a data set or corpus, or several data sets of one task. The model
-        learns the training examples of all, except problems that another one holds out. The first
-        data set gives validation examples. New problems of `learn="accepted"` come from each in
-        turn.
+        learns the training examples of all data sets, except problems that another data set holds
+        out. The first data set gives validation examples. New problems of `learn="accepted"` come
+        from each data set in turn.
     changes: texts `KEY=VALUE` that replace values of the recipe.
     learn: a value that replaces `training.learn` of the recipe.
-    held_out: for `learn="accepted"`, data sets whose held-out splits are excluded from training.
+    held_out: data sets; `learn="accepted"` excludes their held-out splits from training.
     settings: `steps`, `max_minutes`, `device`, `devices`, `resume`, `workers` and `start`, as in
         `logicgen train` (`start` is its `--from`). With `quiet=False`, show a progress bar.
 

@@ -58,7 +58,7 @@ def measure_in(folder: Path) -> Measure | None:
 
 
 def compared(folders: list[Path]) -> Measure:
-    """Return the measure whose results all `folders` contain.
+    """Return the measure that has results in all `folders`.
 
     The measure is `answers` if no folder contains results of another measure. Raises LogicgenError
     if the folders contain results of different measures.

@@ -59,7 +59,7 @@ FEWEST = 30
 Curves = dict[str, list[tuple[float, float, float, float]]]
 """Points (place, share, low, high) of the line of each combination of settings, by its label."""
 
-# A legend has three labels side by side if none has more characters.
+# The most characters of a label in a legend with three columns.
 LONG = 25
 
 # Scores of controls, by all that they depend on.
@@ -271,7 +271,7 @@ def _columns(point: Findings, several: bool) -> dict[str, str]:
 
 
 def _best_control(point: Findings, what: str = "accuracy") -> str:
-    """Return the name of the control with the most right answers. what: the share to compare."""
+    """Return the name of the control with the largest share `what` (a key of its scores)."""
     names: list[str] = list(point.found[0]["controls"])
     return max(names, key=lambda name: _pooled(_control_scores(point, name), what)["accuracy"])
 

@@ -43,8 +43,8 @@ CHUNK, CHARACTERS = 128, 2**20
 # limit, and at least ROOM. So most problems have the same limit, and are answered together.
 ROOM = 64
 
-# A problem may have FEWEST tokens, or eight times the tokens of the longest training problem, but
-# more than MOST only if this training problem has as many. Longer problems take minutes.
+# A problem may have FEWEST tokens, or eight times the tokens of the longest training problem. Long
+# problems take minutes: above MOST tokens, the limit is the length of that training problem.
 FEWEST, MOST = 256, 1024
 
 
@@ -156,7 +156,7 @@ class Respondent(ABC):
         return rows
 
     def outcomes(self, problems: Iterable[str]) -> list[Outcome]:
-        """Return the outcomes of problems. If the program cannot read one, it is `REFUSED`."""
+        """Return the outcomes of problems; `REFUSED` for a problem that `question` rejects."""
         found, questions = list[Outcome](), dict[int, Question]()
         for place, problem in enumerate(problems):
             found.append(REFUSED)

@@ -124,13 +124,13 @@ def verified_accuracy(score: Score) -> float | None:
 def hard_accuracy(score: Score) -> float | None:
     """Return the share of right predictions for problems on which no control is right.
 
-    Returns None without such problems.
+    Returns None if there are no such problems.
     """
     return None if score.control is None else score.control.hard_accuracy
 
 
 def _best_control(cells: ScoresByCell) -> str | None:
-    """Return the control that is right most often in all cells together; None without controls."""
+    """Return the control with the most right answers in all cells; None if there is no control."""
     right: Counter[str] = Counter()
     for score in cells.values():
         for name, share in (score.control.shares if score.control else {}).items():

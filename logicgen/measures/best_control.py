@@ -25,7 +25,7 @@ from logicgen.tasks.controls import Control, load_control
 PLAIN, VERIFIED = "controls", "verified_controls"
 """Columns of predictions: names of the controls that are right, separated by blanks.
 
-PLAIN is for a single answer, VERIFIED for as many answers as verified decoding may try.
+For PLAIN, a control gives one answer. For VERIFIED, it has the same number of tries as the model.
 """
 
 COMPARED = (
@@ -55,7 +55,7 @@ def add_controls(
     """Add the columns PLAIN and, with `draws`, VERIFIED to rows of predictions.
 
     rows: rows of one or several embedding seeds. A control answers each problem once.
-    draws: the most answers that verified decoding tries; None without verified decoding.
+    draws: the most answers that verified decoding tries; None if it is not used.
     """
     asked = list({row["row"]: row for row in rows}.values())
     right: dict[str, dict[int, list[str]]] = {PLAIN: {}, VERIFIED: {}}

@@ -71,7 +71,7 @@ class Cells(Measure):
         return {**found, **covariance(settings, dataset, subject), "tally": scores.tally()}
 
     def headline(self, found: Json) -> tuple[float, bool]:
-        """Return the mean edit distance if the task has one, else the share of right answers."""
+        """Return the mean edit distance if the task defines it, else the share of right answers."""
         return goal(_scores_of(found).score())
 
     def check_found(self, found: Json) -> None:
@@ -156,7 +156,7 @@ MEASURE = Cells()
 def goal(score: Score) -> tuple[float, bool]:
     """Return the score that ranks models, and whether a lower score is better.
 
-    The score is the mean edit distance if the task has one, else the share of right answers.
+    The score is the mean edit distance if the task defines it, else the share of right answers.
     """
     if score.edit_distance is not None:
         return score.edit_distance[0], True

@@ -78,7 +78,7 @@ def row_spread(rows: Tensor) -> RowSpread:
 
 
 def collapse(rows: Tensor, seen: np.ndarray) -> dict[str, RowSpread]:
-    """Measure how alike embedding rows are: of symbols seen in training, and of unseen symbols.
+    """Measure how alike embedding rows are, for symbols seen in training and for unseen symbols.
 
     rows: the embedding rows, shape (number of symbols, width).
     seen: whether each symbol occurs in training, bool (number of symbols,).

@@ -51,8 +51,8 @@ if TYPE_CHECKING:
 Run = tuple[str, pa.Table, About]
 """The label of an evaluation, its predictions, and its description."""
 
-# Number of evaluations whose answers the page shows with drawings and explanations. For further
-# evaluations, the page shows only answers and verdicts.
+# The page draws and explains the answers of this number of evaluations. For further evaluations,
+# the page shows only answers and verdicts.
 DRAWN = 4
 
 
@@ -361,7 +361,7 @@ def part_rows(head: dict[str, Any], scores: Scores, about: About) -> list[dict[s
     """Return the scores of each part of the examples and of all examples, as rows of a table.
 
     head: values at the beginning of each row.
-    about: description of the evaluation whose training region defines the parts.
+    about: description of an evaluation. Its training region defines the parts.
     """
     found = {**scores.by_part(about), "overall": scores.score()}
     return [{**head, "part": name, **score.flat()} for name, score in found.items()]

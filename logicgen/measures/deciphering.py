@@ -1,4 +1,4 @@
-"""Read a text in an unknown cipher: what a probe of a language model guesses at each symbol.
+"""Read a text in an unknown cipher, with the guesses of a language model's probe at each symbol.
 
 `keys.py` measures how well a probe finds known keys. Here the key of a text is unknown. A long text
 is cut into rows, which the model reads one by one. All rows have the same key, so the occurrences
@@ -82,7 +82,7 @@ def decipher(
 ) -> DecipheredText:
     """Return the guesses of the probe of least loss at each symbol of a text file.
 
-    corpus: ciphers on which the probes were trained, or are trained if `folder` has none.
+    corpus: the training data of the probes. If `folder` has no probes, they are trained first.
     temperature: divides the logits of the probe.
 
     Raises LogicgenError if the text has tokens that the model does not know, or fewer than two.

@@ -6,7 +6,7 @@ replacement. A probe (`probe.py`) guesses the plain symbol at each position of a
 A cipher text, called a row, is cut into windows. Within a window, each occurrence of a cipher
 symbol votes for the plain symbol that the probe guesses there. The majority wins. If votes are
 equal, the plain symbol with the smaller id wins, which is the more frequent character. The
-precision of a window is the share of its cipher symbols whose majority is right. `<end>` and
+precision of a window is the share of its cipher symbols with a right majority. `<end>` and
 `<other>`, which no key changes, neither count nor vote. Tokens after the last whole window are
 ignored.
 
@@ -26,7 +26,7 @@ Three controls find keys without a model:
 
 Shapes: B rows, T tokens of a row, V tokens in the vocabulary.
 
-Ids below the number `staying` are those of `<end>` and, in texts, `<other>`. No key changes them.
+Ids below the number `staying` belong to `<end>` and, in texts, to `<other>`. No key changes them.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ AT_A_TIME = 2**14
 class KeyWindow:
     """The precision of a probe in one window, over all rows.
 
-    `precision` is the share of cipher symbols whose majority of votes in the window is right. For
+    `precision` is the share of cipher symbols with a right majority of votes in the window. For
     `so_far`, all occurrences up to the end of the window vote. Bounds are 95% intervals over rows.
     """
 
@@ -193,7 +193,7 @@ class Keys:
     """The keys that probes of a model found.
 
     about: the name of the model (`called`), the `data` and `split`, the number of `rows`, and the
-        width of a `window`. The entry `layer` is the layer whose probe has the least loss on
+        width of a `window`. The entry `layer` is the layer of the probe with the least loss on
         training rows. The entry `probe` is the content of `probe.json`.
     """
 

@@ -70,11 +70,10 @@ RIVALS = 3  # number of the most probable wrong plain symbols in the figure of o
 
 
 def draw_precision(found: Keys, title: str) -> Figure:
-    """Draw the precision by window: by votes in the window, by votes so far, and without votes.
+    """Draw the precision of each window: of its votes, all votes up to its end, and single guesses.
 
-    A vote is the guess at one occurrence of a cipher symbol. Votes so far are all votes up to the
-    end of the window. Bands are 95% intervals over rows. For controls (guesses without a model),
-    only the precision by votes so far is drawn.
+    A vote is the guess at one occurrence of a cipher symbol. Bands are 95% intervals over rows. For
+    controls (guesses without a model), only the precision by all votes up to the end is drawn.
     """
     windows = found.best.windows
     figure, axes = new_axes(7.5, 4.2, title)
@@ -236,8 +235,8 @@ def _cipher(row: ProbedRow, tokens: Tokens) -> list[Json]:
     """Return a dictionary for each position of a row, for the page's scripts.
 
     `written` is the cipher symbol, `meant` the plain symbol, and `guess` the guess of the probe.
-    `vote` is the majority of the guesses at this cipher symbol so far. `truth` is the probability
-    of the plain symbol. `keyed` is whether a key can change the symbol.
+    `vote` is the majority of the guesses at this cipher symbol up to this position. `truth` is the
+    probability of the plain symbol. `keyed` is whether a key can change the symbol.
     """
     votes: dict[int, Counter[int]] = defaultdict(Counter)
     places, guesses = [], row.probabilities.argmax(axis=1).tolist()

@@ -172,8 +172,8 @@ class Measure:
     def rows(self, points: list[Findings]) -> list[list[tuple[int, Json]]]:
         """Return the rows of `results.csv` for each combination of settings.
 
-        A row is a pair (index of the training seed, values by column). The values are those of a
-        row of `lines`, the training seed, and facts of the training.
+        A row is a pair (index of the training seed, values by column). The values are the
+        training seed, facts of the training, and a row of `lines`.
         """
         return [
             [

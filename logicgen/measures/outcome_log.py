@@ -19,11 +19,11 @@ class OutcomeLog:
     """The outcomes of a run, by part: a name and a number.
 
     The first line of the file identifies the run. Each further line has the part, the number of the
-    first problem, and the outcomes of some problems. A damaged line and all later ones are ignored.
+    first problem, and the outcomes of some problems. All lines from a damaged line on are ignored.
 
     result: the path of the run's result. The name of the file is this name, a hash of the identity
         and `.unfinished`. The first outcomes make the file. If the path is None, there is no file.
-    identity: what must be the same when the run continues.
+    identity: values that must be the same when the run continues.
     """
 
     def __init__(

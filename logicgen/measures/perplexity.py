@@ -132,7 +132,7 @@ The docstring of the module defines the ideal lexinvariant model, the truth and 
 CLOSED = "closed"
 """Key of a score that rescales the bits per token of a model.
 
-The score is 0 for the bits of the best counter, and 1 for those of the exact lexinvariant model.
+The best counter has the score 0, and the exact lexinvariant model has the score 1.
 """
 
 

@@ -173,7 +173,7 @@ def predict_and_verify(
         grammar: whether decoding uses the grammar mask, so that every answer parses.
         seconds: limit of the solver per answer; beyond it, the verdict is `unknown`.
         decoding: greedy by default. Samples differ between embedding seeds.
-        ensemble: number of draws of the embedding whose predictions are averaged.
+        ensemble: predictions are averaged over this number of draws of the embedding.
         verified: settings of verified decoding, for predictions that are not accepted.
         controls: names of controls that answer the same problems, as often as the model.
 

@@ -50,8 +50,8 @@ class ProbeSettings:
     Attributes:
         steps: number of training steps.
         hidden: width of the probe's inner layer.
-        layer: the layer of the model that is probed; None for every layer.
-        last: number of positions at the end of each row that the probe learns from; None for all.
+        layer: the layer of the model that is probed; None means every layer.
+        last: number of positions at the end of each row to learn from; None means all positions.
         seed: determines the probe's first weights, the choice of ciphers, and the random rows of
             the embedding.
         batch_size: number of cipher texts in a step.
@@ -214,7 +214,7 @@ def probes_of(
     context: int,
     progress: Progress = no_progress,
 ) -> tuple[Probes, dict[str, Any]]:
-    """Return the probes in `folder` and their card. Train them first if the folder has none.
+    """Return the probes in `folder` and their card. Train them first if they are missing.
 
     digest: the checksum of the model's weights.
     called: the model's name.

@@ -96,8 +96,8 @@ def predict_renamed(
 ) -> pa.Table:
     """Answer all renamings of problems; return a table of the answers.
 
-    The table has a row per problem, embedding seed and renaming. New names come from the alphabet
-    whose size `alphabets` returns. All renamings of a problem use the same embedding matrix.
+    The table has a row per problem, embedding seed and renaming. New names come from an alphabet;
+    `alphabets` returns its size. All renamings of a problem use the same embedding matrix.
 
     limit: the largest number of problems. Other arguments and errors: see `predict_and_verify`.
     """

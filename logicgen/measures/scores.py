@@ -1,4 +1,4 @@
-"""Scores of answers: of all answers, by cell, and inside and outside the training region.
+"""Scores of all answers, of each cell, and of the answers inside and outside the training region.
 
 A cell contains the problems with one number of symbols and one length, or one range of lengths. The
 training region is the range of symbols and the range of lengths of the training problems.
@@ -264,7 +264,7 @@ class Scores:
         )
 
     def _control(self, column: str, right: np.ndarray | None) -> ControlScore | None:
-        """Compare the answers of the first embedding seed with those of the controls."""
+        """Compare the answers of the first embedding seed with the answers of the controls."""
         names = [name for name in self.about.controls if f"{column}:{name}" in self._columns]
         if right is None or not names:
             return None
@@ -285,7 +285,7 @@ class Scores:
 
     @property
     def difficulty(self) -> str:
-        """Return the name of the column of difficulty; empty if there is none."""
+        """Return the name of the column of difficulty; empty if there is no such column."""
         return next((column for column in LEVELS if column in self._columns), "")
 
     def by_difficulty(self) -> dict[int, Score]:
@@ -300,7 +300,7 @@ class Scores:
         return self.select(self._columns[self.difficulty] != UNKNOWN_LEVEL)
 
     def _mean(self, name: str) -> tuple[float, float] | None:
-        """Return mean and deviation over embedding seeds of a column; None without the column."""
+        """Return mean and deviation over embedding seeds of a column; None if it is missing."""
         values = self._columns.get(name)
         return None if values is None else _over_seeds(self._by_seed(values))
 

@@ -71,7 +71,7 @@ def share_by_row(rows: np.ndarray, right: np.ndarray, count: int) -> tuple[float
     count: number of rows.
 
     Symbols of the same row are not independent, but rows are. So the result is Wilson's interval
-    for an effective sample size: the number of independent symbols whose share would have the same
+    for an effective sample size: the number of independent symbols that would give the same
     standard error. If all rows have the same share, the sample size is the number of rows with
     symbols.
     Source: Kish; Korn, Graubard, Survey Methodology 24 (1998).

@@ -67,7 +67,7 @@ class PartAnswers(Table):
     def fits(self, count: int, draws: int) -> bool:
         """Return whether these are answers to `count` problems, with at most `draws` tries each.
 
-        A rewrite has one try. Either both rewrites have answers, or none of them.
+        A rewrite has one try. The answers must contain both rewrites or no rewrites.
         """
         columns = (self.answers, self.draws, self.verdicts)
         whole = all(len(column) == count for column in columns)
@@ -83,7 +83,7 @@ class PartAnswers(Table):
 
     @property
     def plain(self) -> np.ndarray:
-        """Return a mask of the problems whose first answer is right, bool (problems,)."""
+        """Return a mask of the problems with a right first answer, bool (problems,)."""
         return np.asarray(self.verified & (np.array(self.draws) == 1))
 
     @property
@@ -147,10 +147,10 @@ def run_suite(
     progress: StageProgress = no_progress,
     log: OutcomeLog | None = None,
 ) -> SuiteResult:
-    """Return the answers of a system to the parts of a suite whose task it answers.
+    """Return the answers of a system to a suite, without the parts that it does not answer.
 
     parts: the names of the parts. An empty list means all parts.
-    log: outcomes of an interrupted run, which are not computed again; new ones are added.
+    log: outcomes of an interrupted run, which are not computed again. New outcomes are added.
 
     Raises LogicgenError if the system answers no part.
     """
@@ -221,9 +221,9 @@ class PartScore:
 
     Attributes:
         plain: right with one answer.
-        verified: right with one of the answers that the system may try; None for a single answer.
-        consistency: all three forms are right, or all wrong; None without rewrites.
-        hard: right with one answer, of the problems with a rating of HARD or more; None if the
+        verified: right with one of the answers that the system may try; None if it has one try.
+        consistency: all three forms are right, or all wrong; None if the rewrites have no answers.
+        hard: as `plain`, but only for problems with a rating of HARD or more; None if the
             part has fewer than FEW such problems.
     """
 
@@ -326,7 +326,7 @@ def read_suite_replies(
 def _problem_of(suite: Suite, entry: Mapping[str, Any], place: str) -> tuple[str, int, int]:
     """Return the part, the row and the form of the problem of a reply.
 
-    Raises LogicgenError if one of them is missing or wrong.
+    Raises LogicgenError if the part, the row or the form is missing or wrong.
     """
     part = entry.get("part")
     if not isinstance(part, str) or part not in suite.rows:

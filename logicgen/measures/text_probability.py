@@ -1,7 +1,7 @@
 """The probability of a text: the sum over all its tokenizations.
 
 A model of byte-pair tokens gives probabilities to sequences of tokens, and many sequences write the
-same text. The tokenizer produces one of them, the canonical sequence. Perplexity counts the
+same text. The tokenizer produces one such sequence, called canonical. Perplexity counts the
 canonical sequence only. The probability of the text is the sum over all sequences. Source: Cao,
 Rimell, "You should evaluate your language model on marginal likelihood over tokenisations" (EMNLP
 2021).
@@ -116,7 +116,7 @@ def _ways_to_write(
 ) -> tuple[np.ndarray, list[int], Lattice]:
     """Return the preceding token ids, and the canonical sequence and the lattice of a text.
 
-    The arguments are those of `text_probability`.
+    For the arguments, see `text_probability`.
     """
     before, canonical = _ids(model, after, "the text before"), _ids(model, text, "the text")
     lattice = model.tokens.lattice(text)

@@ -176,7 +176,7 @@ def ngram_least(network: NGram) -> float:
 
 
 def _of_text_ngram(model: TextNGramModel) -> ModelTightness:
-    """Return whether a model that counts the n-grams of the text read so far is tight.
+    """Return whether a model that counts the n-grams of the preceding text is tight.
 
     Let a text repeat one token t times. N-grams with `fitted` smoothing give all other tokens
     together a probability that falls as t^-n. For n > 1 the sum over t is finite, so the same token

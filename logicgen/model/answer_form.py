@@ -6,8 +6,8 @@ A trace may be written as stored, last position first, or after a plan:
     backward   { ! a } ; & b c ; a            the last position of stem and period first
     planned    1 ; 1 ; { 1 } a ; & b c ; { ! a }      first the trace with `1` at each position
 
-A model writes from left to right, and an early position may depend on a later one. Data sets,
-verifiers and measures know plain answers only: the model translates what it reads and writes.
+A model writes from left to right, and an early position may depend on a later position. Data sets,
+verifiers and measures use plain answers only. The model translates them to its form and back.
 
 A model may have to write `complete` assignments, with a value for every symbol of the problem. A
 right assignment stays right if it gets more symbols, and a model cannot end too early. This is a

@@ -1,4 +1,4 @@
-"""Answers to problems whose symbols are renamed by first occurrence (`nn/canonical.py`)."""
+"""Answer problems after renaming their symbols by first occurrence (`nn/canonical.py`)."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ import torch
 # Most attention scores of a batch for each head, by device. With four heads, 2**26 scores are a
 # gigabyte.
 MOST_SCORES = {"cpu": 2**26, "cuda": 2**27}
-# Bytes that training keeps for each feature of a token in a layer, measured in float32. In
-# bfloat16, usual on a GPU, it is half as many.
+# Bytes that training keeps for each feature of a token in a layer, measured in float32.
+# Bfloat16, usual on a GPU, needs half of these bytes.
 KEPT = 180
 # Most bytes that training keeps. Larger batches are trained in parts, which takes a third longer.
 MOST_KEPT = 2**31  # on other devices than a GPU
@@ -57,7 +57,7 @@ def kept_tokens(features: int, device: torch.device) -> int:
 
 
 def padded_tokens(device: torch.device) -> int | None:
-    """Return the most tokens of all streams, with padding, to read at a time; None: any number."""
+    """Return the most tokens of all streams, with padding, to read at a time; None if unlimited."""
     return MOST_PADDED[_kind(device)]
 
 

@@ -189,8 +189,8 @@ def save_model(
 def precision_of(content: dict[str, Any]) -> str | None:
     """Return the precision of a training, from the content of its `run.json` or `model.json`.
 
-    If the content has no precision, return the precision of the recipe in it. Return None if that
-    is `auto`, and for n-gram models, which are counted and have no precision.
+    If the content has no precision, return the precision of the recipe in it. Return None if the
+    precision is `auto`. N-gram models count tokens and have no precision: return None for them.
     """
     training = (content.get("recipe") or {}).get("training") or {}
     known = content.get("precision") or training.get("precision")

@@ -1,4 +1,4 @@
-"""The embedding of an encoder-decoder's recipe, and what its network must know of the task."""
+"""Make an encoder-decoder's embedding from its recipe, and list the arities of its tokens."""
 
 from __future__ import annotations
 

@@ -185,7 +185,7 @@ class EncoderDecoder(Model):
         return BatchStream(data.train, table.batch_size, table.seed).starting_at(step)
 
     def shared(self, batch: Batch, rank: Rank) -> Batch:
-        # AdaCos needs shares whose answers have the same number of tokens.
+        # AdaCos needs answers with the same padded length on all devices.
         return self._written(batch).shared(rank, self.vocabulary.pad)
 
     def validation_batches(self, data: ProblemData) -> list[Batch]:
@@ -383,7 +383,7 @@ class EncoderDecoder(Model):
         return canonical_answers(request, self.vocabulary, partial(self._decoded, matrices))
 
     def _decoded(self, matrices: Sequence[Tensor], request: Request) -> list[list[Answer]]:
-        """Return the answers to problems whose symbols keep their names."""
+        """Return the answers to problems, without renaming their symbols."""
         problems, decoding, form = request.problems, request.decoding, self.form
         most, grammar = request.max_length, request.grammar
         if form is not None:

@@ -1,6 +1,6 @@
 """A language model that can read solved problems ("shots") before it answers a problem.
 
-This is for tasks whose answers have no known length, such as propositional logic. The model reads
+This is for tasks with answers of unknown length, such as propositional logic. The model reads
 `problem <end> answer <end>` for each shot, then the problem and `<end>`. It continues with an
 answer and `<end>`, which `nn/decoding.py` decodes as it does for encoder-decoders.
 """
@@ -34,7 +34,7 @@ class FewShotModel:
     called: the model's name in messages.
     votes: number of answers drawn for each problem. The most frequent answer is returned.
     solved: draws the solved problems before each problem. The problem and the embedding seed
-        determine the draw. If it is None, the model reads no solved problems.
+        determine the draw. If `solved` is None, the model reads no solved problems.
 
     Raises LogicgenError if the model was not trained on this task.
     """

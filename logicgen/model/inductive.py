@@ -72,7 +72,7 @@ class InductiveStarts(nn.Module):
         return int(self.losses.argmin())
 
     def weights(self) -> LogWeights:
-        """Return the weights of the best random start, as tensors whose first dimension is 1."""
+        """Return the weights of the best random start, as tensors with a first dimension of 1."""
         return LogWeights(*(each[self.best][None] for each in self.network.weights()))
 
     def grammar(self) -> Grammar:

@@ -138,7 +138,7 @@ class Model(nn.Module, ABC):
         noun: the name of this kind of model in messages.
         region: ranges of its training problems; None if it was not trained on problems.
         several_devices: whether it can be trained on several devices at once.
-        precision: the precision of its training (`ModelCard.precision`); None if unknown.
+        precision: the precision of its training (`ModelCard.precision`); None if it is unknown.
     """
 
     noun: ClassVar[str]
@@ -257,9 +257,9 @@ class Model(nn.Module, ABC):
         called: the model's name in messages.
         votes: number of answers that a language model draws for a problem. It returns the most
             frequent answer.
-        shots: number of solved problems that a language model reads before a problem. If not given,
-            as many as in training; without `data`, none.
-        data: the data set whose training split has the solved problems.
+        shots: number of solved problems that a language model reads before a problem. The default
+            is the recipe's `training.shots`. Without `data`, the model reads no solved problems.
+        data: the data set with the solved problems, in its training split.
 
         Raises LogicgenError if the model cannot read the problems, cannot vote, or takes no shots.
         """

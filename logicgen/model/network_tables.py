@@ -1,4 +1,4 @@
-"""The `[network]` tables of models that answer problems, and what all networks' tables share.
+"""The `[network]` tables of models that answer problems, and the base of all `[network]` tables.
 
 The class of a network lists its embeddings, and checks that the other tables fit it.
 """

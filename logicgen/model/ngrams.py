@@ -21,10 +21,10 @@ context h of n - 1 tokens in the text read so far, and smooths the counts in one
 
       p(w | h) = (max(c(h w) - a, 0) + (b + a d(h)) p(w | h without its first token)) / (c(h) + b)
 
-  For each n, the numbers a and b are those that fit the training texts best. For the empty context
-  h, p(w | h without its first token) is the uniform distribution. Source: Chen, Goodman, An
-  Empirical Study of Smoothing Techniques for Language Modeling (1998); Teh, A Hierarchical Bayesian
-  Language Model Based on Pitman-Yor Processes (2006);
+  For each n, the numbers a and b fit the training texts best. For the empty context h, p(w | h
+  without its first token) is the uniform distribution. Source: Chen, Goodman, An Empirical Study of
+  Smoothing Techniques for Language Modeling (1998); Teh, A Hierarchical Bayesian Language Model
+  Based on Pitman-Yor Processes (2006);
 - `ppm` is PPM, method D, with exclusion. It visits the contexts h of n - 1, n - 2, ..., 0 tokens in
   turn, and skips contexts that have not occurred before. A token w that followed h gets the share
   (2 c(h w) - 1) / (2 c(h)) of the probability that earlier contexts have left over. These counts
@@ -340,7 +340,7 @@ def _by_escapes(counts: list[Tensor]) -> Tensor:
     """Return PPM probabilities, (B, T, V), from counts in contexts of 0, 1, ... tokens."""
     found = torch.zeros_like(counts[0])
     left = torch.ones_like(found[..., :1])
-    new = torch.ones_like(found)  # 1 for a token that followed no context visited so far
+    new = torch.ones_like(found)  # 1 for a token that followed no visited context
     for each in reversed(counts):
         here = each * new
         total = here.sum(-1, keepdim=True)

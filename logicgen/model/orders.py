@@ -1,6 +1,6 @@
 """Answers to several orders of a problem's operands.
 
-The operands of `&`, `|`, `^` and `<->` may stand in any order, but a model's answers depend on it.
+The operands of `&`, `|`, `^` and `<->` may have any order, but a model's answers depend on it.
 So a model is asked several orders of a problem, and an answer is as likely as the sum of its
 probabilities. All orders have the same answers, so nothing is translated back.
 """

@@ -265,29 +265,29 @@ class RewardTable(Table):
             probability of answers that are better than the mean of their problem, and decreases it
             for worse answers. `right-tokens` imitates every token that can continue to a right
             answer, along each answer up to its first wrong token; for propositional logic and LTL.
-        problems: number of new problems of a round, drawn as the recipes of the data sets say.
+        problems: number of new problems of a round, drawn with the recipes of the data sets.
         draws: number of answers drawn to each problem. They are independent for
             `policy-gradient`, and different for other methods.
         temperature: temperature of the draws.
         steps: number of training steps of a round.
         answers: the accepted answers that `expert-iteration` imitates: the `likeliest` (the
-            default) or the `shortest` of each problem, or `all`, of which each step draws one. With
-            `any`, each token that continues any accepted answer is right, and all solved problems
-            have the same weight. The literals of these answers (in LTL, of each position) are
-            sorted by the first occurrence of their symbols in the problem.
+            default) or the `shortest` answer to each problem, or `all`. With `all`, each step draws
+            an answer. With `any`, each token that continues any accepted answer is right, and all
+            solved problems have the same weight. The literals of these answers (in LTL, of each
+            position) are sorted by the first occurrence of their symbols in the problem.
         stored: share of stored examples in each batch.
-        symbols, length: ranges for new problems; those of each data set's training region if not
-            given.
+        symbols, length: ranges for new problems. The default is the training region of each data
+            set.
         grow: whether new problems are as large as stored problems at first. Their ranges grow to
             `symbols` and `length` while the model solves the largest problems
             (`training/frontier.py`).
         curriculum: whether to prefer problems that the model sometimes answers right
             (`training/curriculum.py`). Otherwise problems are drawn evenly from all cells.
-        beyond: controls whose first answer to a new problem has to be wrong. A solver makes sure
+        beyond: controls. Their first answers to a new problem have to be wrong. A solver makes sure
             that these problems have an answer; its answer is not used.
         unsatisfiable: the share of problems without an answer, with `beyond` or for data with a
-            difficulty; 0 with `beyond`, otherwise that of the data, if not given. A model that
-            never meets them in its rounds forgets to say that a problem has no answer.
+            difficulty. The default is 0 with `beyond`, otherwise the share in the data. A model
+            without such problems in its rounds forgets to report that a problem has no answer.
         clip: `policy-gradient` ignores an answer if its probability per token has changed by more
             than this share since it was drawn; 0.2 if not given.
     """

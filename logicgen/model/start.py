@@ -1,4 +1,4 @@
-"""Weights of a trained model as the start of a new one."""
+"""Use the weights of a trained model as the start of a new model."""
 
 from __future__ import annotations
 
@@ -26,10 +26,9 @@ def check_same_keys(trained: object, new: object, keys: Sequence[str], name: str
 
 
 def check_given(trained: object, new: object, keys: Sequence[str], name: str) -> None:
-    """Raise LogicgenError if a new network leaves out keys that change what the weights compute.
+    """Raise LogicgenError if a new network leaves out keys that change its computation.
 
-    Other values than the trained network's are allowed. The arguments are those of
-    `check_same_keys`.
+    Other values than the trained network's are allowed. `check_same_keys` explains the arguments.
     """
     for key in keys:
         theirs = getattr(trained, key, None)

@@ -53,7 +53,7 @@ class TrainingData(Generic[Split, Known]):
         vocabulary: the tokens of problems and answers, or of sequences.
         fingerprint: digest of all bytes of the data.
         region: ranges of the problems; None for a corpus.
-        datasets: the data sets of problems; none for sequences.
+        datasets: the data sets of problems; empty for sequences.
         folders: the folders of the data.
     """
 
@@ -74,8 +74,8 @@ SequenceData = TrainingData[Sequences, Tokens]
 def problem_data(dataset: Dataset, *others: Dataset) -> ProblemData:
     """Return the training data of one or several data sets of problems and answers.
 
-    Several data sets are one, with the training examples of all, and the validation examples of the
-    first. An example is left out if its problem is in a held-out split of another data set.
+    The result has the training examples of all data sets, and the validation examples of the first
+    data set. An example is left out if its problem is in a held-out split of another data set.
 
     Raises LogicgenError if a data set has no training split, or holds problems of another task.
     """
@@ -123,7 +123,7 @@ def joined_training(datasets: Sequence[Dataset]) -> EncodedSplit:
 
 
 def _positions(dataset: Dataset, train: EncodedSplit) -> tuple[int, ...]:
-    """Return the fewest and the most positions of the traces in a split; empty if it has none."""
+    """Return the fewest and the most positions of traces in a split; empty if it has no traces."""
     if dataset.task.logic != "ltl":
         return ()
     ids, offsets = train.answers.ids, train.answers.offsets

@@ -44,7 +44,7 @@ class DecoderMemory(Protocol):
     """The state that a network keeps for its problems and hypotheses, one row per hypothesis."""
 
     def select(self, rows: Tensor) -> None:
-        """Keep the hypotheses whose numbers are in `rows`, and drop all other hypotheses.
+        """Keep the hypotheses with the numbers in `rows`, and drop all other hypotheses.
 
         rows: int64 (B', K'), the K' hypotheses to keep of each of B' problems, in the order of the
             problems. All other problems are dropped.
@@ -225,8 +225,8 @@ class _BeamPrefixes(Generic[MemoryT]):
         self.token = torch.full_like(problems[:, :1], vocabulary.start)
         self.state = torch.zeros_like(self.token)  # (problems, hypotheses)
         self.once = grammar.once
-        # bool (problems, hypotheses, symbols), the symbols of each hypothesis, if each may occur
-        # only once; None before the first token
+        # bool (problems, hypotheses, symbols), the symbols of each hypothesis, if each symbol may
+        # occur only once; None before the first token
         self.written: Tensor | None = None
         self.complete = grammar.complete
         self.problems = problems

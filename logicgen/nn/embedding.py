@@ -171,8 +171,8 @@ def _repeated(numbers: Tensor) -> Tensor:
 class Embedding(nn.Module, ABC):
     """The base class of all embedding methods. A method defines `fixed` and `symbol_rows`."""
 
-    # The number of trained rows of symbols. None: the method can make rows for any number of
-    # symbols
+    # The number of trained rows of symbols. None means that the method can make rows for any number
+    # of symbols
     max_symbols: int | None = None
     random: bool = True  # whether the rows of the training symbols depend on the generator
     normalize_rows: bool
@@ -208,7 +208,7 @@ class Embedding(nn.Module, ABC):
 
 
 def reseeded(generator: torch.Generator | None) -> torch.Generator:
-    """Return a generator whose seed is a number that `generator` draws.
+    """Return a generator with a seed that `generator` draws.
 
     Weights are drawn with a small seed. A generator with the same seed would repeat them as random
     rows.

@@ -70,7 +70,7 @@ class ReaderMemory:
     """The state of a `ReaderNetwork`: a reader, and the texts that it continues next."""
 
     read: Reader
-    of: Tensor | None = None  # the number of each text in the previous call; None: all, in order
+    of: Tensor | None = None  # numbers of the texts in the previous call; None: all texts, in order
 
     def select(self, rows: Tensor) -> None:
         """Keep the texts with the numbers in `rows` (B', K'); see `decoding.DecoderMemory`."""
@@ -100,7 +100,7 @@ class ReaderNetwork:
     def step(self, matrix: Any, tokens: Tensor, memory: ReaderMemory) -> Tensor:
         """Return the log-probabilities (R, V) of the next tokens of R texts.
 
-        tokens: (R, 1), the last token of each text. `<start>` stands for the last token of the
+        tokens: (R, 1), the last token of each text. `<start>` is read as the last token of the
             problem.
         """
         logs = memory.read((tokens - self.shift).clamp(min=0), memory.of)

@@ -186,7 +186,7 @@ class NeuralNGram(nn.Module):
     """A feed-forward network that reads the concatenated inputs of the last `order` - 1 tokens.
 
     Source: Bengio et al., "A Neural Probabilistic Language Model" (2003), with hidden layers of
-    tanh, without direct connections from inputs to outputs. A trained vector stands for each
+    tanh, without direct connections from inputs to outputs. A trained vector replaces each
     missing token before the beginning of a text.
     """
 

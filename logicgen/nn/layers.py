@@ -39,7 +39,7 @@ class Packing:
     """
 
     shape: tuple[int, int]  # B sequences, T tokens of a sequence
-    # (N,), ascending indices into the flattened batch, then fillers B*T, whose features are unused
+    # (N,), ascending indices into the flattened batch, then fillers B*T with unused features
     places: Tensor
 
     @staticmethod
@@ -190,7 +190,7 @@ def _attend(
     if query.device.type == "cpu":
         if causal and trained and (few or mask is not None):
             return _attend_before(query, *keys_values, mask, dropout)
-        # PyTorch has no fused kernel for a learned mask, and what it does instead is slower.
+        # PyTorch is slower for few keys. It has no fused kernel for a learned mask.
         if trained and (few or (mask is not None and mask.requires_grad)):
             return _attend_few(query, *keys_values, mask, dropout)
         if not trained and not (causal and mask is None):

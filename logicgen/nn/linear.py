@@ -5,8 +5,8 @@ the time. Without AMX (Intel's matrix instructions), sums are rounded, too. A CP
 instructions emulates them, which takes several times as long.
 
 Autocast is not used on a CPU for two reasons. PyTorch compiles a kernel for each new shape, which
-takes longer than one product, so few shapes should occur (`layers.Packing`). Also, products of many
-small matrices, as in attention, are not faster.
+takes longer than one product. The number of shapes should be small (`layers.Packing`). Also,
+products of many small matrices, as in attention, are not faster.
 """
 
 from __future__ import annotations

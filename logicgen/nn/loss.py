@@ -1,4 +1,4 @@
-"""Losses: cross-entropy, and AdaCos for models whose logits are cosines.
+"""Losses: cross-entropy, and AdaCos for models with cosines as logits.
 
 Both losses are called as `loss(logits, targets)` with logits (B, T, V) and targets (B, T): B
 answers, T tokens of an answer, V tokens of the vocabulary. They return the mean over all targets

@@ -32,7 +32,7 @@ class Memory:
     problems: list[KeysValues]
     answers: list[KeysValues] = field(default_factory=list)  # may have unused room at the end
     length: int = 0  # number of tokens of each answer
-    # int64 (problems, hypotheses), the row of each hypothesis; None: they have the same order
+    # int64 (problems, hypotheses), the row of each hypothesis; None if both have the same order
     rows: Tensor | None = None
     positions: Tensor | None = None  # (problems, positions), randomized positions of answer tokens
 

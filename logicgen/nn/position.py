@@ -189,7 +189,7 @@ class TreeRelativeBias(nn.Module):
     def __init__(self, width: int, heads: int, scheme: str = "tree-relative") -> None:
         super().__init__()
         self.scheme = scheme
-        self.exact = 3 if scheme == "tree-relative" else 4  # levels whose paths have relations
+        self.exact = 3 if scheme == "tree-relative" else 4  # levels with a relation for each path
         self.bias = nn.Parameter(torch.randn(tree_relations(self.exact), heads) * width**-0.5)
         if scheme != "tree-relative":
             self.same = nn.Parameter(torch.randn(heads) * width**-0.5)

@@ -5,7 +5,7 @@ symbol (`symbol_invariant.py`). The fused view is a weighted sum of the streams.
 a symbol that has a stream, the view has the features of this stream. At other tokens it has the
 mean of the streams.
 
-In the mean of many streams, the few that say something have little weight. With more streams than
+In the mean of many streams, the few informative streams have little weight. With more streams than
 in training, the mean can therefore be moved away from the median (`stretched`).
 
 Layers work with two arrangements of the tokens of streams. `PaddedStreams` computes tokens and
@@ -92,8 +92,8 @@ def fuse(x: Tensor, weights: Tensor) -> Tensor:
 def stretched(mean: Tensor, x: Tensor, exist: Tensor, most: int | None) -> Tensor:
     """Move the mean of n > `most` streams away from their median: n / most times as far.
 
-    If more than half of the streams have equal features, the others then have the weight that they
-    have among `most` streams. Without more streams than that, `mean` itself is returned.
+    If more than half of the streams have equal features, all other streams then have the weight
+    that they have among `most` streams. If no problem has more streams, `mean` itself is returned.
 
     mean: (B, T, width). x: (B, N, T, width). exist: (B, N), whether each stream exists.
     """
@@ -119,8 +119,8 @@ class PaddedStreams:
         at: the positions of the tokens.
         weights: (R, T, N), the weights of streams in the fused view.
         exist: (R, N), whether each stream exists.
-        chunk: number of streams computed at a time without gradients; None: all streams.
-        most: the mean of more streams is `stretched`; None: never.
+        chunk: number of streams computed at a time without gradients; None means all streams.
+        most: the mean of more streams is `stretched`; None means that no mean is stretched.
     """
 
     at: Positions

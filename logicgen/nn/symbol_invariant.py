@@ -93,7 +93,7 @@ class StreamOptions:
 
 
 class FusedLayer(Layer):
-    """A layer whose streams attend to their fused view."""
+    """A layer in which streams attend to their fused view."""
 
     options: StreamOptions
     norm_fused: nn.LayerNorm

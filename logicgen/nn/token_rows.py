@@ -63,8 +63,8 @@ class Rows:
     """The embedding rows of one forward pass."""
 
     matrix: Tensor  # (V, width), or (B, V, width) if each sequence has its own rows
-    # int64 (B, V), the row number of each token in each sequence, all different. None: token v has
-    # row v
+    # int64 (B, V), the row number of each token in each sequence, all different. None means that
+    # token v has row v
     of: Tensor | None = None
 
     def some(self, numbers: Tensor) -> Rows:
@@ -174,7 +174,7 @@ class TokenRows(nn.Module):
         if not 0 <= whole <= 1:
             raise LogicgenError(f"whole {whole} of the sequences: has to be from 0 to 1")
         self.method, self.width, self.fixed = method, width, fixed
-        self.tokens = tokens - fixed  # number of tokens whose rows depend on the method
+        self.tokens = tokens - fixed  # number of tokens with rows that depend on the method
         self.share, self.whole = share, whole
         self.first: Learned | None = None  # the rows of the first `fixed` tokens
         if fixed:

@@ -232,9 +232,9 @@ class Transformer(nn.Module):
         )
 
     def _sharpness(self, problems: Tensor) -> Tensor | None:
-        """Return what the keys of problems (B, S) are multiplied by, (B,); see `most_tokens`.
+        """Return a factor for the keys of each problem in (B, S), (B,); see `most_tokens`.
 
-        Returns None if no problem has more than `most_tokens` tokens, with `<end>`.
+        Returns None if no problem has more than `most_tokens` tokens, including `<end>`.
         """
         most = self.most_tokens
         if most is None or problems.shape[1] <= most:

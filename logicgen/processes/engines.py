@@ -3,7 +3,7 @@
     with engine("ray", "10.0.0.1:6379"):
         generate(recipe, folder, name="mine")
 
-Inside the `with` block, `open_pool` returns a pool whose workers run on that engine. The results
+Inside the `with` block, `open_pool` returns a pool with workers on that engine. The results
 and their order do not depend on the engine.
 """
 
@@ -35,7 +35,7 @@ def open_pool(
     count: int = 1,
     memory: int | None = None,
 ) -> AnyPool:
-    """Return a pool whose workers run on the current engine. It takes the arguments of `Pool`.
+    """Return a pool with workers on the current engine. Takes the arguments of `Pool`.
 
     count: largest number of worker processes on this machine. A cluster uses all its CPUs.
     """

@@ -201,7 +201,7 @@ class Pool(Generic[Item, Result]):
                 job.batch.result()
 
     def _drop(self, batches: Iterable[JobBatch]) -> None:
-        """Cancel batches whose results nobody needs. Workers that compute them are restarted."""
+        """Cancel batches that nobody needs. Workers that compute them are restarted."""
         running = [batch for batch in batches if not batch.done() and not batch.cancel()]
         for batch in running:
             batch.dropped = True
@@ -353,7 +353,10 @@ class Pool(Generic[Item, Result]):
                 job.batch.fail(reason)
 
     def _patience(self) -> float | None:
-        """Return the seconds until a running job reaches its time limit; None without limits."""
+        """Return the seconds until the next time limit of a job; None if no job has a limit.
+
+        They are at least 0.001 and at most `MOST_PATIENCE`.
+        """
         ends, now = [], time.monotonic()
         for worker in self._workers:
             if worker.jobs and (seconds := worker.jobs[0].batch.seconds) is not None:
@@ -361,7 +364,7 @@ class Pool(Generic[Item, Result]):
         return min(max(min(ends) - now, 0.001), MOST_PATIENCE) if ends else None
 
     def _end_late(self) -> None:
-        """Stop jobs that exceed their time limit, and jobs whose results nobody needs."""
+        """Stop jobs that exceed their time limit, and jobs that nobody needs."""
         for worker in list(self._workers):
             if not worker.jobs:
                 continue
@@ -376,7 +379,7 @@ class Pool(Generic[Item, Result]):
                     self._remove(worker)
 
     def _replace(self, worker: Worker, at: int, reason: str, died: bool = False) -> None:
-        """Restart or remove a worker whose job number `at` failed; its other jobs wait again.
+        """Restart or remove a worker after its job number `at` failed; its other jobs wait again.
 
         The failed job gets a `Failure` with `reason`.
 

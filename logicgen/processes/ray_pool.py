@@ -157,7 +157,7 @@ class RayCall:
 
 
 class RayPool:
-    """A pool whose workers run on a Ray cluster, with the methods `map` and `close` of `Pool`."""
+    """A pool of workers on a Ray cluster, with the methods `map` and `close` of `Pool`."""
 
     def __init__(self, ray: Any, run: Any, function: bytes) -> None:
         self._ray, self._run, self._function = ray, run, function

@@ -73,7 +73,7 @@ class StopOnSignal:
         heeded: whether to record signals. If False, signals are ignored. This is for a process
             that another process stops.
         then: function to call when a signal is recorded.
-        received: number of the recorded signal, or None.
+        received: number of the recorded signal; None if no signal was recorded.
     """
 
     def __init__(self, heeded: bool = True, then: Callable[[], object] = lambda: None) -> None:

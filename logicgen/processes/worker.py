@@ -50,7 +50,7 @@ def unpacked(sent: bytes) -> Any:
 
 @dataclass(frozen=True)
 class Failure:
-    """The result of an item that exceeded a limit or whose process died, with the reason."""
+    """The result of an item if it exceeded a limit or its process died, with the reason."""
 
     reason: str
 
@@ -71,8 +71,8 @@ class JobBatch(Future[Any]):
     """A future of the results of items that were submitted together. `jobs` holds the items.
 
     seconds: time limit of each item, from the moment when a worker begins with the item.
-    single: whether the batch has one item, whose result becomes the result of the future. If False,
-        the result of the future is a list of results.
+    single: True if the batch has one item, and its result becomes the result of the future. If
+        False, the result of the future is a list of results.
     """
 
     def __init__(self, items: Iterable[bytes], seconds: float | None, single: bool = False) -> None:
@@ -179,7 +179,7 @@ class Worker:
         self._read = bytearray()
         self.ready = False
         self.jobs: list[Job] = []  # the current chunk of jobs
-        self.received = 0  # the number of jobs of the chunk whose results have arrived
+        self.received = 0  # the number of results that have arrived for the chunk
         self.begun = 0.0
         self._mark = os.urandom(16) if sys.platform == "linux" else b""
         self._restarting = False
@@ -252,7 +252,7 @@ class Worker:
         child = self.clock.child[0]
         if not self._mark or child <= 0:
             return False
-        self.clock.child[0] = -child  # tells the worker to start a new child
+        self.clock.child[0] = -child  # makes the worker start a new child
         self._restarting, self.ready = True, False
         self.give([])
         with suppress(ProcessLookupError):

@@ -66,7 +66,7 @@ class Distance(NamedTuple):
 def aligned(student: Grammar, teacher: Grammar, named: Container[int] = ()) -> Grammar:
     """Reorder the units (hidden states) of a student grammar to match the units of its teacher.
 
-    named: numbers, from 0, of layers whose units keep their order, because they already match.
+    named: numbers, from 0, of layers with units that already match and keep their order.
 
     The Hungarian method (SciPy) matches units. It first compares distributions over words. Then
     sweeps over the layers compare all weights of a unit, given the order of the neighboring layers,
@@ -186,7 +186,7 @@ def canonical(grammar: Grammar) -> Grammar:
 def class_distance(student: Grammar, teacher: Grammar) -> Distance:
     """Return the distance of the canonical forms of two grammars, with aligned middle units.
 
-    The distance is 0 for equivalent grammars whose canonical form is determined. The distributions
+    Equivalent grammars have the distance 0 if `is_determined` is true of them. The distributions
     over words of the first and the last layer are not counted, since each unit emits only one word.
     Raises LogicgenError unless both grammars have the same words, and the same numbers of layers
     and units.
@@ -294,7 +294,7 @@ def _read(weights: np.ndarray, said: np.ndarray) -> np.ndarray:
     said: (words, units) p(word | unit).
 
     The new weights have a row for each unit, and a column for each beginning and word. A QR
-    decomposition reduces them to at most as many columns as units. It keeps the inner products of
+    decomposition reduces the columns to at most the number of units. It keeps the inner products of
     rows, which determine norms and ranks.
     """
     each = (said.T[:, :, None] * weights[:, None]).reshape(len(weights), -1)  # (units, words * N)

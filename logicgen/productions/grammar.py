@@ -147,7 +147,7 @@ class Grammar:
 
     @cached_property
     def end(self) -> int | None:
-        """Return the id of the word `<end>`; None means that all sentences have P words."""
+        """Return the id of the word `<end>`, or None if all sentences have P words."""
         return self.words.index(END) if END in self.words else None
 
     def _is_behind_end(self, ids: np.ndarray) -> np.ndarray:

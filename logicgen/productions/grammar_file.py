@@ -100,7 +100,7 @@ def _check_unit(name: str, unit: _UnitTable, at: str, layer: int, is_last: bool,
 
     at: the file and the layer, for messages.
     layer: the number of the layer, from 1.
-    own: whether the file contains the unit; if not, `_with_end` added it.
+    own: True if the file contains the unit, False if `_with_end` added it.
     """
     if name.split() != [name] or ":" in name:
         raise LogicgenError(f"{at}: unit {name!r}: has a blank or colon")

@@ -15,7 +15,7 @@ from logicgen.report.rows import column, page_data
 # PASSAGES: the number of passages of each split. LONGEST: the most tokens in a passage.
 PASSAGES, LONGEST = 200, 200
 
-# COUNTED: the number of tokens of a split whose frequencies are counted.
+# COUNTED: the number of tokens at the start of a split in which frequencies are counted.
 # NAMED: the number of most frequent tokens in the table.
 COUNTED, NAMED = 1_000_000, 40
 

@@ -149,7 +149,7 @@ DIFFICULTIES = {
 
 
 def _difficulties(dataset: Dataset) -> list[str]:
-    """Return the columns of difficulty of a data set. Older data sets have none."""
+    """Return the columns of difficulty of a data set. Older data sets have no such columns."""
     known = dataset.columns
     return [name for name in DIFFICULTIES if name in known]
 

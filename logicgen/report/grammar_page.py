@@ -25,7 +25,7 @@ LEAST, NAMED = 0.01, 4
 EDGE, GONE, UNIT = LINES[0][0], LINES[1][0], "#eef3f8"
 
 Connection = tuple[int, int, int]
-"""Three numbers from 0: of a layer, of a unit in this layer, and of a unit in the layer below."""
+"""The numbers (from 0) of a layer, of a unit in this layer, and of a unit in the layer below."""
 
 
 def draw_grammars(

@@ -150,7 +150,7 @@ def _without_answer(task: Task, problem: Any) -> _Found:
 
 
 def _names(task: Task, problem: Any) -> list[str]:
-    """Return the symbols of a problem; `a` if it has none."""
+    """Return the symbols of a problem; `a` if it has no symbols."""
     formula = isinstance(task, FormulaTask)
     return [*(problem.symbols if formula else symbols_of(task.encode(problem)))] or ["a"]
 
@@ -314,7 +314,7 @@ def joined(family: Sequence[Case], dresses: Collection[str]) -> Iterator[tuple[s
     """Yield pairs of a completion and several problems without a common right answer.
 
     A completion contains right answers to one or to several of these problems. It can be right for
-    at most one of them.
+    at most one problem.
 
     family: a group of problems; see `families`. dresses: forms of answers; see `DRESSES`.
     """

@@ -122,8 +122,8 @@ def audit(
             `sentence`. All completions have one of these forms.
         only: the classes to try. An exception of the function is always reported.
 
-    Raises LogicgenError for an unknown task, form or class. Raises it as well if the function takes
-    other arguments, or returns a value that is neither a number nor None.
+    Raises LogicgenError for an unknown task, form or class. It is also raised if the function
+    takes other arguments, or returns a value other than a number or None.
     """
     _check_names(dresses, DRESSES)
     _check_names(only, CLASSES)
@@ -209,7 +209,7 @@ class _Calls:
                     self._fault(kind, case.problem, completion, CLASSES[kind])
 
     def run_excluding(self, problems: Sequence[str], completion: str) -> None:
-        """Try a completion on several problems. It is right for at most one of them."""
+        """Try a completion on several problems. It is right for at most one problem."""
         self.audit.tried["exclusion"] += 1
         paying = [problem for problem in problems if self._pays(problem, completion)][:2]
         if len(paying) == 2:

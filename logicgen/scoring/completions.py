@@ -155,7 +155,7 @@ _LEAD = re.compile(
 )
 
 
-# ---- what the grammar derives ----
+# ---- answers that the grammar derives ----
 
 
 def _rule(task: Task) -> str:
@@ -259,7 +259,7 @@ class _Scanner:
 
     def matches(self, text: str, place: int) -> Iterator[tuple[str, str]]:
         """Yield the names of terminals that match at a place, each with the matched text."""
-        # One regular expression finds the first terminal that matches. It is usually the right one.
+        # One regular expression finds the first terminal that matches. It is usually right.
         first = self._first.match(text, place)
         if first is None or first.lastgroup is None:
             return

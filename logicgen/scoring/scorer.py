@@ -196,7 +196,7 @@ class Scorer:
     def _submit(
         self, problems: Sequence[str], completions: Sequence[object]
     ) -> tuple[list[Judgement | None], Future[list[Any]]]:
-        """Send completions to the helpers, except those that are too long or not text.
+        """Send completions to the helpers, except completions that are too long or not text.
 
         Returns a list and a future. The list has the judgement on each refused completion, and None
         for each submitted completion. The future returns the results of submitted completions.

@@ -53,7 +53,7 @@ def has_word(
 
 
 def _clauses(graph: Graph, root: int, positions: int, period: int) -> list[list[int]]:
-    """Return clauses whose models are the words of a shape that satisfy the formula of an edge."""
+    """Return clauses. Their models are the words of a shape that satisfy the formula of an edge."""
     encoding = Encoding(graph, positions, positions - period)
     encoding.clauses.append([encoding.literal(root, 0)])
     encoding.unfold()
@@ -66,7 +66,7 @@ def variable_of(graph: Graph, symbol: int, position: int) -> int:
 
 
 class Encoding:
-    """The clauses whose models are the words of a shape.
+    """The words of a shape, encoded as the models of clauses.
 
     If the literal of a formula at a position is true, the formula holds there.
 

@@ -53,7 +53,7 @@ class EmbeddedSolver(Solver):
     that make the formula true on that word. Then it drops literals that are not needed, last first.
 
     effort: the number of steps (see `Effort`) after which the solver gives up and returns
-    `unknown`. None is no limit.
+    `unknown`. None means no limit.
     """
 
     name: ClassVar[str] = "embedded"
@@ -118,7 +118,7 @@ class EmbeddedSolver(Solver):
         return _trace(graph, literals, positions, positions - period)
 
     def falsifying_word(self, problem: Formula, answer: Trace) -> Word | None:
-        """Return a word of the answer that falsifies the formula, or None.
+        """Return a word of the answer that falsifies the formula.
 
         Returns None if the answer is right, or if the effort is spent. Each position of the answer
         has to be satisfiable.
@@ -140,9 +140,10 @@ class EmbeddedSolver(Solver):
     def _falsifying(
         self, graph: Graph, root: int, answer: Trace
     ) -> tuple[list[Letter], int] | None:
-        """Return a word of the answer that satisfies the formula of edge `root`, or None.
+        """Return a word of the answer that satisfies the formula of edge `root`.
 
-        The word is given as its letters and the length of its period.
+        The word is given as its letters and the length of its period. Returns None if there is no
+        such word, or if the effort is spent.
         """
         letters = [graph.add(position) for position in answer.positions]
         if root == FALSE:

@@ -25,7 +25,7 @@ Columns = list[list[int]]
 """By symbol, then position: the lassos in which the symbol is true at the position."""
 
 Values = list[list[int] | None]
-"""By edge of a graph, then position: the lassos in which the formula holds; None if not needed."""
+"""By edge, then position: the lassos in which the formula holds; None until they are computed."""
 
 
 @cache
@@ -118,7 +118,7 @@ def _negated(values: Values, edge: int, full: int) -> list[int]:
 
 
 def holds(values: Values, edge: int, full: int) -> int:
-    """Return the lassos (as bits) whose first position satisfies the formula of an edge."""
+    """Return the lassos (as bits) that satisfy the formula of an edge at their first position."""
     found = values[edge]
     if found is None:
         found = _negated(values, edge, full)

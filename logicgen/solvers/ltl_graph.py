@@ -1,7 +1,7 @@
 """LTL formulas as graphs, which are simplified while they are built.
 
 A node is a symbol or an operator `&`, `^`, `X` or `U`. All other operators are expressed by these
-and by negation. An edge is a number that stands for a formula: `2 * node` for the formula of a
+and by negation. An edge is a number that denotes a formula: `2 * node` for the formula of a
 node, `2 * node + 1` for its negation. So `edge ^ 1` is the negation of an edge. Node 0 is the
 constant true.
 

@@ -26,7 +26,7 @@ class PartialTrace:
     """The beginning of a trace, or a whole trace.
 
     Attributes:
-        literals: the literals so far, by position and number of the symbol.
+        literals: the literals, by position and number of the symbol.
         closed: the number of closed positions.
         least: the fewest positions of a trace with this beginning.
         loop: the first position of the period; None if it is not known.
@@ -69,7 +69,7 @@ class PartialTrace:
 def completed(
     graph: Graph, root: int, begun: PartialTrace, most: int, effort: Effort | None = None
 ) -> tuple[Literals, PartialTrace] | None:
-    """Return a right trace with a beginning, as its literals and its shape, or None.
+    """Return literals and shape of a right trace that completes `begun`; None if it is impossible.
 
     graph, root: the formula is the edge `root` of the graph.
     most: the most positions of the trace.
@@ -111,7 +111,7 @@ class _Search:
         self.last = self.true
 
     def search(self) -> Literals | None:
-        """Return the literals of a right trace, or None."""
+        """Return the literals of a right trace; None if there is no such trace."""
         clauses = [[self.true]]
         for (position, symbol), value in self.begun.literals.items():
             variable = variable_of(self.graph, symbol, position)
@@ -159,8 +159,8 @@ class _Search:
         """Add that the formula holds on a lasso.
 
         places: the position of the trace of each position of the lasso.
-        values: the values at each position of the lasso of symbols without a literal, at closed
-            positions; None for any values.
+        values: truth values of the symbols at each position of the lasso. They apply to symbols
+            without a literal at closed positions. Without `values`, the SAT solver chooses.
         """
 
         def variable(symbol: int, position: int) -> int:

@@ -18,7 +18,7 @@ class PySATSolver(Solver):
     It returns the same witness as `TruthTableSolver`.
 
     effort: the number of steps (see `Effort`) after which the solver gives up and returns
-    `unknown`. None is no limit.
+    `unknown`. None means no limit.
     """
 
     name: ClassVar[str] = "pysat"
@@ -103,7 +103,7 @@ def _falsifying(
 
 
 def solve_clauses(clauses: Sequence[Sequence[int]]) -> list[int] | None:
-    """Return a model of a set of clauses, or None if it is unsatisfiable.
+    """Return a model of a set of clauses, or None if the set is unsatisfiable.
 
     It is the first model that the engine finds, with a literal for every variable that occurs.
     """

@@ -55,7 +55,7 @@ class PluginFacts:
 
 
 def facts_of(load: Callable[[], Any]) -> PluginFacts:
-    """Return the facts about a plugin, whose class `load` returns. Catches every exception."""
+    """Return the facts about the plugin class that `load` returns. Catches all errors."""
     try:
         plugin = load()
         missing = plugin.missing()
@@ -95,8 +95,8 @@ WITNESS: dict[str, Any] = {"propositional": Assignment, "ltl": Trace}
 class SeparateSolver(Solver):
     """A registered solver, called in a separate process.
 
-    judge: the solver that checks the witnesses. If it is None, they are not checked.
-    seconds: the limit for a problem, after which the result is `unknown`. None is no limit.
+    judge: the solver that checks the witnesses. None means that witnesses are not checked.
+    seconds: the limit for a problem, after which the result is `unknown`. None means no limit.
     """
 
     name: str  # type: ignore[misc]

@@ -39,7 +39,7 @@ class Effort:
 
     @staticmethod
     def of(steps: int | None) -> Effort | None:
-        """Return an effort that allows `steps` steps of search, or None for no limit."""
+        """Return an effort that allows `steps` steps of search; None means no limit."""
         return None if steps is None else Effort(steps)
 
     def spend(self, steps: int) -> None:
@@ -113,7 +113,7 @@ class SatEngine(PySATEngine):  # type: ignore[misc]
         thread = Thread(target=search, daemon=True)
         thread.start()
         while thread.is_alive():
-            thread.join(0.1)  # wake up regularly: a signal to another thread does not wake this one
+            thread.join(0.1)  # wake regularly: a signal to another thread does not wake this thread
         return found[0]
 
     def _stop(self) -> None:

@@ -57,13 +57,13 @@ class Unfolding:
     Use it as a context manager, because it holds a SAT solver.
 
     Args:
-        graph: contains the formula and the formulas of the positions. An edge of the graph stands
-            for a formula.
+        graph: contains the formula and the formulas of the positions. An edge of the graph denotes
+            a formula.
         root: the edge of the formula.
         positions: the edges of the formulas at the positions of the trace. Each formula is
             satisfiable. `[TRUE]` allows all words.
         loop: the position that follows the last position.
-        effort: the effort of the SAT solver. None is no limit.
+        effort: the effort of the SAT solver. None means no limit.
     """
 
     def __init__(
@@ -79,14 +79,14 @@ class Unfolding:
         self._loop = loop
         self._clauses: list[list[int]] = []
         self._last = len(graph.symbols)  # symbol number i is variable i + 1
-        # An edge of the graph stands for a formula. A set of formulas is an int: bit i is 1 if the
+        # An edge of the graph denotes a formula. A set of formulas is an int: bit i is 1 if the
         # formula with the number i is in the set.
         self._literal: dict[int, int] = {}  # edge -> the SAT literal "the formula holds now"
-        self._pending: list[int] = []  # edges whose clauses are still missing
+        self._pending: list[int] = []  # edges that still need clauses
         self._element: dict[int, int] = {}  # edge -> the number of the formula
         self._asked: list[int] = []  # number of a formula -> the SAT variable "it must hold next"
         self._now: list[int] = []  # number of a formula -> the SAT literal "it holds now"
-        # edge -> its atom: the SAT variable whose truth requires the formula in the next state
+        # edge -> its atom: if this SAT variable is true, the formula must hold in the next state
         self._next: dict[int, int] = {}
         # atom -> the set of formulas that it requires in the next state, and the set of untils that
         # it postpones
@@ -286,7 +286,7 @@ class Tableau(Unfolding):
         return self._search() is None
 
     def word(self) -> tuple[list[Letter], list[Letter]] | None:
-        """Return a word of the trace that satisfies the formula, or None.
+        """Return a word of the trace that satisfies the formula; None if there is no such word.
 
         The word is given as the letters of its stem and the letters of its period.
         """
@@ -311,7 +311,7 @@ class Tableau(Unfolding):
         return letters[: len(stem)], letters[len(stem) :]
 
     def _search(self) -> tuple[dict[State, _Visit], State, set[State]] | None:
-        """Return (visited states, first state of an accepting component, its states), or None."""
+        """Return (visits, root, states) of an accepting component; None if no component accepts."""
         if self.start is None:
             return None
         visits: dict[State, _Visit] = {}

@@ -68,10 +68,10 @@ class TruthTableSolver(Solver):
 
 
 def minimal_assignment(problem: Formula, rng: Random | None = None) -> Assignment | None:
-    """Return a right assignment from which no literal can be dropped; None if unsatisfiable.
+    """Return a minimal right assignment; None if the formula is unsatisfiable.
 
-    By default it is the canonical assignment. With `rng`, it comes from a random model; all models
-    have the same probability. Raises LogicgenError above 20 symbols.
+    Minimal: no literal can be dropped. The default is the canonical assignment. With `rng`, it
+    comes from a random model (all are equally probable). Raises LogicgenError above 20 symbols.
     """
     symbols = problem.symbols
     columns, full, table = _tables(problem)
@@ -114,7 +114,7 @@ def satisfying_share(problem: Formula) -> float | None:
 
 
 def fewest_literals(problem: Formula) -> Assignment | None:
-    """Return the right assignment with the fewest literals; None if unsatisfiable.
+    """Return the right assignment with the fewest literals; None if the formula is unsatisfiable.
 
     Assignments of equal size are ordered by their symbols (in order of first occurrence), then by
     their values (true before false). Raises LogicgenError above 20 symbols. This function is slow

@@ -1,4 +1,4 @@
-"""Symbolic traces with as few literals as possible, from a word that satisfies a formula.
+"""Minimal symbolic traces, from a word that satisfies a formula.
 
 First, literals that make the formula true are collected, top down. A disjunction needs one true
 operand. `a U b` needs `b` at one position, and `a` at the positions before it. Every word with
@@ -114,7 +114,7 @@ class TraceShape(NamedTuple):
     def certain(self, literals: Literals) -> bool | None:
         """Return True if all words with these literals satisfy the formula, False if no word does.
 
-        Returns None if evaluating one operator at a time shows neither.
+        Returns None if evaluating one operator at a time does not decide this.
         """
         known = [([0] * self.positions, [0] * self.positions) for _ in self.graph.symbols]
         for (position, symbol), value in literals.items():

@@ -18,7 +18,7 @@ Truth = tuple[bool, ...]
 class Word:
     """A lasso of letters: after the last letter comes letter number `loop` again.
 
-    A letter is the set of symbols that are true; all others are false.
+    A letter is the set of true symbols; all other symbols are false.
     """
 
     letters: tuple[frozenset[str], ...]  # not empty

@@ -89,9 +89,9 @@ def compute(
 
 
 def _waves(plan: Plan, trials: list[Trial]) -> list[list[Trial]]:
-    """Group trials so that a trial is in a later group than the trial whose weights it starts from.
+    """Group trials. Each trial is in a later group than the trial that trains its initial weights.
 
-    The name of that trial is `Trial.after`.
+    `Trial.after` is the name of the trial that trains these weights.
     """
 
     def depth(trial: Trial) -> int:

@@ -16,7 +16,7 @@ from matplotlib.patches import Patch
 from logicgen.report.figure_style import LINES, legend_below, new_axes, new_figure
 from logicgen.study.recipe import short
 
-# The largest number of choices whose names fit next to each other.
+# The names of at most this number of choices fit next to each other.
 MOST_BESIDE = 8
 
 BETTER, WORSE, NOTHING, CHANCE = "#0072B2", "#D55E00", "#b8b8b8", "#e8e8e8"

@@ -34,7 +34,7 @@ AXIS = "axis."
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+_-]*")
 
 
-# The keys of `[[measure]]` that all measures read, and those that some measures read.
+# The keys of `[[measure]]` that all measures read, and keys that only some measures read.
 OF_ALL_MEASURES = ("name", "data", "size", "data_set", "data_seed", "split", "limit", "keys")
 MEASURED_BY = {
     "answers": (
@@ -197,7 +197,7 @@ class MeasureTable(DecodingKeys):
 
         Records contain all keys, so their tables are not checked.
         """
-        if self.measure is not None:  # only the measure knows what it reads
+        if self.measure is not None:  # only the measure knows its keys
             return
         keys = sorted(self.model_fields_set - {*OF_ALL_MEASURES, *MEASURED_BY[kind]})
         if keys:

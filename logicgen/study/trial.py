@@ -60,7 +60,7 @@ class Training(Table):
     model: ModelRecipe  # with all changes and the seed, and without the description
     trained: DataSet  # the training data
     measures: tuple[MeasureOn, ...]
-    start: str | None = None  # name of the trial from whose weights training starts
+    start: str | None = None  # name of the trial that trains the initial weights
     weights: str | None = None  # folder of the weights from which training starts
 
     @property
@@ -94,7 +94,7 @@ class Trial:
     name: str
     function: Callable[..., Json]  # a function of a module, which a worker process can import
     arguments: Json
-    after: str | None = None  # name of the trial from whose weights this trial starts
+    after: str | None = None  # name of the trial that trains the initial weights
     training: Training | None = None  # the arguments, if the function is `train_and_measure`
 
     @staticmethod

@@ -167,7 +167,7 @@ def main() -> None:
 
 
 def _read(jobs: SimpleQueue[Json | None]) -> None:
-    """Pass on all jobs, then end this process: None ends a wait, and the signal ends a trial."""
+    """Pass on all jobs, then end this process: None ends a wait, and SIGTERM ends a trial."""
     for line in sys.stdin:
         jobs.put(json.loads(line))
     # A signal that arrives just before a wait does not end the wait.

@@ -210,7 +210,7 @@ class Trace:
 
     @property
     def meaning(self) -> Hashable:
-        """Return a value that is equal for traces whose conjunctions differ in order or nesting."""
+        """Return a key for comparing traces. It ignores the order and nesting of conjunctions."""
         stem, period = (
             tuple(frozenset(operands_of("&", position)) for position in part)
             for part in (self.stem, self.period)
@@ -228,8 +228,8 @@ class Trace:
         """Return the trace with sorted literals, and conjunctions as `& a & b c`.
 
         Solvers write `& & a b c`. A model writes from left to right. For `& & a b c` it must know
-        the number of literals before the first one. For `& a & b c` it only has to know whether
-        another literal follows.
+        the number of literals in advance. For `& a & b c` it only has to know whether another
+        literal follows.
 
         symbols: the literals of a position are sorted by the place of their symbol in this list.
             Literals of other symbols follow, in the order in which they were.
@@ -306,7 +306,7 @@ class Trace:
     def read_either(text: str) -> Trace:
         """Parse infix, Spot's or prefix notation.
 
-        If the text is in none of them, the FormatError names the place at which the most successful
+        If no parser accepts the text, the FormatError names the place at which the most successful
         parser stopped.
         """
         trace = _split_trace(text, "infix") or _split_trace(text, "prefix")

@@ -4,9 +4,9 @@ A clause is a list of literals as in SAT solvers: variable number `v` (from 1) o
 Chains of `&` and `|` associate to the left, as in infix notation: `[[1, -2], [3], [2, 3]]` is the
 formula `(a | !b) & c & (b | c)`.
 
-The DIMACS reader refuses a file whose header does not match its contents, because such a file was
-truncated or edited. It accepts comments anywhere, a clause over several lines, several clauses in a
-line, empty clauses, and the `%` that ends SATLIB's files.
+If a header does not match the contents of its file, the DIMACS reader refuses the file, because it
+was truncated or edited. The reader accepts comments anywhere, a clause over several lines, several
+clauses in a line, empty clauses, and the `%` that ends SATLIB's files.
 
 Source: SAT Competition, *Input and output format*; DIMACS, *Satisfiability: suggested format*.
 """
@@ -200,7 +200,7 @@ def read_model(text: bytes, where: str) -> list[int]:
 
 
 def write_model(literals: Sequence[int] | None) -> str:
-    """Return the `s` and `v` lines for a model, or for an unsatisfiable problem (None)."""
+    """Return the `s` and `v` lines of a model; for None, only the line `s UNSATISFIABLE`."""
     if literals is None:
         return "s UNSATISFIABLE\n"
     values = " ".join(map(str, [*literals, 0]))

@@ -52,7 +52,7 @@ _HINTS = {"propositional": _OTHER_SPELLINGS + _ONLY_LTL, "ltl": _OTHER_SPELLINGS
 
 
 def hint(language: str, tokens: Sequence[str], text: str, line: int, column: int) -> str | None:
-    """Return a remedy for the error at `line` and `column` (from 1) of a text, or None."""
+    """Return a remedy for the error at `line` and `column` (from 1); None if no remedy is known."""
     lines = text.splitlines() or [""]
     shown = lines[line - 1] if line <= len(lines) else ""
     place = column - 1
@@ -72,7 +72,7 @@ def hint(language: str, tokens: Sequence[str], text: str, line: int, column: int
 
 
 def _remedy_of_pattern(language: str, line: str, place: int) -> str | None:
-    """Return the remedy of the first pattern of `_HINTS` that matches at a place, or None."""
+    """Return the remedy of the first pattern that matches at a place; None if no pattern does."""
     for pattern, remedy in _HINTS.get(language, ()):
         for start in (place, place - 1):
             match = re.compile(pattern).match(line, start) if start >= 0 else None
@@ -333,7 +333,7 @@ class FormulaLanguage:
         return stack[0] if len(stack) == 1 else None
 
     def write(self, formula: Formula) -> str:
-        """Return infix notation with as few parentheses as precedence and associativity allow."""
+        """Return infix notation without unnecessary parentheses."""
         return self._infix.write(formula)
 
     def check_operators(self, formula: Formula) -> None:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 CORE = frozenset({"!", "&", "X", "U", "0", "1"})
 
-# The most tokens of a formula that `within` returns. Without a limit, nested operators whose
-# operands are written twice would make formulas too long for any reader.
+# The most tokens of a formula that `within` returns, unless its argument is already longer. Some
+# rewrites copy an operand, so nested operators could make a formula far too long.
 LONGEST = 10_000
 
 _TRUE = Formula("1")
@@ -88,7 +88,7 @@ def _rewritten(node: Formula, operands: list[Formula]) -> Formula:
             return _not(a & b) & _not(_not(a) & _not(b))
         case ("R", [a, b]):
             return _not(_until(_not(a), _not(b)))
-        case ("W", [a, b]):  # of two forms, take the shorter: one repeats `a`, the other `b`
+        case ("W", [a, b]):  # take the shorter form: the first repeats `b`, the second `a`
             always = _not(_until(_TRUE, _not(a)))
             return _shorter(
                 _not(_until(_not(b), _not(a) & _not(b))), _not(_not(_until(a, b)) & _not(always))
@@ -150,7 +150,7 @@ LATEX = {
 
 _TOKEN = re.compile(r"<->|->|[a-z][A-Za-z0-9_]*|\S")
 _PLAIN = str.maketrans({sign: token for token, sign in UNICODE.items()})
-# The place between a name and a sign whose token is a letter or digit, such as `a` and `⊤`
+# The place between a name and a sign that becomes a letter or digit, such as `a` and `⊤` (1)
 _MERGING = re.compile(
     rf"(?<=\w)(?=[{''.join(sign for token, sign in UNICODE.items() if token.isalnum())}])"
 )

@@ -57,7 +57,7 @@ def stirling(places: int, blocks: int) -> int:
 
 @cache
 def _completions(places: int, used: int, blocks: int) -> int:
-    """Return the number of ways to complete a partition that has `used` blocks so far.
+    """Return the number of ways to complete a partition that already has `used` blocks.
 
     `places` places have no block yet. The complete partition has exactly `blocks` blocks.
     """
@@ -268,7 +268,7 @@ class FormulaSampler:
         return length >= 1 and bool(self.mass(length))
 
     def sample(self, rng: Random, length: int, names: Sequence[str]) -> Formula:
-        """Return a random formula whose symbols are among `names`. There are `symbols` names."""
+        """Return a random formula over symbols from `names`, which has `symbols` entries."""
         shape, partition = self.pattern(rng, length)
         return self.formula((shape, partition), rng.sample(names, max(partition, default=-1) + 1))
 
@@ -313,7 +313,7 @@ class FormulaSampler:
     def _split_table(self, n: int) -> list[float]:
         """Return the cumulative weights of the choices at the root of a formula of n tokens.
 
-        Choice 0 is a unary operator. Choice i is a binary operator whose left operand has i tokens.
+        Choice 0 is a unary operator. Choice i is a binary operator with a left operand of i tokens.
         For n = 1 the choices are a constant and a symbol.
         """
         leaf, unary, binary = self._factors(n)
@@ -381,8 +381,8 @@ class FormulaSampler:
 
         n: the number of tokens of the formula. m: the number of its holes (leaves with a symbol).
 
-        The first choice is a unary operator. The others are binary operators, ordered by the tokens
-        and then by the holes of the left operand.
+        The first choice is a unary operator. All other choices are binary operators, ordered by the
+        tokens and then by the holes of the left operand.
         """
         _, unary, binary = self._factors(n)
 

@@ -57,7 +57,7 @@ def random_clauses(rng: Random, variables: int, longest: int = LONGEST) -> list[
     model = list(numbers)
     clauses: list[Clause] = []
     with SatEngine() as engine:
-        tokens = -1  # `tokens_of` counts an `&` for each clause; the first clause has none
+        tokens = -1  # `tokens_of` counts an `&` for each clause; the first clause has no `&`
         while tokens <= longest:
             drawn = rng.sample(numbers, min(variables, clause_length(rng)))
             clause = [number if rng.random() < 0.5 else -number for number in drawn]

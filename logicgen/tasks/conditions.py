@@ -14,10 +14,10 @@ from logicgen.tasks.difficulty import Band, DifficultyColumn, Value
 from logicgen.tasks.task import Task
 
 CONTROLS = "controls"
-"""The column with the names of the controls whose first answer is right, separated by blanks."""
+"""The column that names the controls with a right first answer, separated by blanks."""
 
 BEYOND = "beyond"
-"""The key of `[difficulty]` with the controls whose first answer has to be wrong."""
+"""The key of `[difficulty]` with the controls that have to give a wrong first answer."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Conditions:
 
     Attributes:
         bands: ranges of columns. A problem without a number is in no range.
-        beyond: controls whose first answer has to be wrong.
+        beyond: controls that have to give a wrong first answer.
     """
 
     bands: tuple[Band, ...] = ()

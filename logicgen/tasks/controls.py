@@ -1,7 +1,7 @@
 """Controls: programs that answer problems without training, to compare models with.
 
-A model has learned something only if it is right more often than every control that may try as many
-answers. Controls need no solver and no network. They are deterministic.
+A model has learned something only if it is right more often than every control that may try the
+same number of answers. Controls need no solver and no network. They are deterministic.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class Control(ABC):
     """A program that answers problems of one task.
 
     Attributes:
-        name: its name after `control:`.
-        about: what it does, in one line.
+        name: the name after `control:`.
+        about: a description of the control, in one line.
         needs_shots: whether it only answers problems that come with solved problems.
     """
 

@@ -30,7 +30,7 @@ MANY_LETTERS = 128
 
 
 class LettersSource(Source):
-    """A source of strings whose letters are drawn uniformly from an alphabet of symbols."""
+    """A source of strings. Each letter is drawn uniformly from an alphabet of symbols."""
 
     def __init__(self, symbols: tuple[int, int]) -> None:
         # A string has at least one letter, even if the range begins at 0.

@@ -2,8 +2,8 @@
 
 A corpus is made in parts. Each part depends only on the settings, the seed, the split and the
 number of the part. So a corpus can be larger than memory, and its making can be resumed after an
-interruption. A part consists of a few named arrays. One of them is `tokens` (token ids). Its shape
-is:
+interruption. A part consists of a few named arrays. The array `tokens` contains token ids. Its
+shape is:
 
 - (number of tokens,) if documents follow one another, each ended by `<end>`.
 - (rows, length) if every row is a separate sequence. `<end>` fills up shorter sequences.

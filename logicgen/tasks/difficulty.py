@@ -13,7 +13,7 @@ class DifficultyColumn:
     """A number that measures the difficulty of a problem.
 
     Attributes:
-        meaning: what the number is.
+        meaning: a description of the number.
         whole: whether it is an integer.
         least, most: the least and the greatest number that a problem can have.
         needs_witness: whether unsatisfiable problems have no number.

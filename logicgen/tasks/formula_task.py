@@ -132,7 +132,7 @@ class FormulaSource(Source):
 
 
 class FormulaTask(Task):
-    """A task whose problems are formulas of the grammar `logic`. A solver finds the answers."""
+    """A task with formulas of the grammar `logic` as problems. A solver finds the answers."""
 
     distinct: ClassVar = "alpha"
     orders: ClassVar = 4

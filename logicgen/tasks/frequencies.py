@@ -1,6 +1,6 @@
 """Frequencies of symbols: equal, like characters of English text, or by Zipf's law.
 
-Symbol 0 is the most frequent one. With n symbols, the n most frequent symbols are drawn by weight.
+Symbol 0 has the largest weight. With n symbols, the first n symbols are drawn by weight.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from logicgen.tasks.task import Explanation
 
 # A judge caches this number of parsed problems, because data sets often repeat a problem.
 REMEMBERED = 16
-MOST_SECONDS = 2**63  # of a time limit; Python cannot convert much larger numbers to float
+MOST_SECONDS = 2**63  # the longest time limit: Python cannot convert much larger integers to float
 
 
 _UNKNOWN = Verdict.UNKNOWN  # cached, because Python looks up enumeration members slowly
@@ -58,7 +58,7 @@ class Wants:
         reason: whether to return why an answer is incorrect.
         explanation: whether to return the explanation of an answer, which contains the reason.
         prefix: items are in prefix notation, as in data sets; otherwise in any notation.
-        effort: steps after which a solver gives up. None is no limit.
+        effort: steps after which a solver gives up; None means no limit.
     """
 
     verdict: bool = True

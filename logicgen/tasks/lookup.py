@@ -35,7 +35,7 @@ MANY_PAIRS = 64
 
 @dataclass(frozen=True)
 class LookupProblem:
-    """The shown pairs, and the queried keys (at least one)."""
+    """The shown pairs, and the queried keys (at least one key)."""
 
     pairs: tuple[tuple[str, str], ...]
     queries: tuple[str, ...]

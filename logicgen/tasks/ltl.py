@@ -40,7 +40,7 @@ TEMPORAL = frozenset("XFGURWM")
 
 
 class LTLSettings(FormulaSettings):
-    """Keys of `[problem]` for LTL. The default operators are those of the literature."""
+    """Keys of `[problem]` for LTL. The default operators come from the literature."""
 
     of_all_sources: ClassVar = frozenset({"source", "conjunctions"})
 
@@ -49,7 +49,7 @@ class LTLSettings(FormulaSettings):
     # formulas over `! & X U 1` that no word of one repeated letter satisfies. `mixed`: `sources`
     source: Literal["random", "patterns", "obligations", "mixed"] = "random"
     # The nesting of several literals at a position of a trace: `left` is `& & a b c`, `right` is
-    # `& a & b c`. For `right`, a model need not know the number of literals before the first one
+    # `& a & b c`. For `right`, a model need not know the number of literals in advance
     conjunctions: Literal["left", "right"] = "left"
     # Weight of each operator, and of each constant that may occur
     operators: dict[str, Weight] = Field(

@@ -55,7 +55,7 @@ def _conjunction(letter: Values) -> Formula:
 
 
 class TraceControl(FormulaControl):
-    """A control whose answers are traces."""
+    """A control that answers with traces."""
 
     task: ClassVar = LTL()
 
@@ -93,8 +93,8 @@ class RandomTraces(TraceControl):
 def erased(formula: Formula) -> tuple[Graph, int]:
     """Return a formula without temporal operators, equal to the formula on constant words.
 
-    On a word whose letters are all the same, `X a` is `a`, and `a U b` is `b`. The result is a
-    graph and the edge of the formula.
+    On a word of equal letters, `X a` is `a`, and `a U b` is `b`. The result is a graph
+    and the edge of the formula.
     """
     graph, found = Graph(), Graph()
     root = graph.add(formula)
@@ -209,10 +209,9 @@ def fitting_first(
 
 
 class Placer(TraceControl):
-    """The first of many placements whose literals fit, as `rule`, but without the vote.
+    """The placements of `rule`, without its vote. Placements that fit come first.
 
-    It tries up to 96 shapes and orders. Placements that do not fit come last. So it is a solver
-    that searches little and may fail.
+    It tries up to 96 shapes and orders. So it is a solver that searches little and may fail.
     """
 
     name = "place"
@@ -235,10 +234,10 @@ class Decider(Placer):
 
 
 class Propagator(TraceControl):
-    """Values that follow by propagation on a lasso whose last position repeats (`propagation.py`).
+    """Values found by propagation on a lasso that repeats its last position (`propagation.py`).
 
-    The first answer has six positions; further answers have other numbers. Answers whose values
-    contradict each other come last.
+    The first answer has six positions; further answers have other numbers. Answers with
+    contradictory values come last.
     """
 
     name = "propagate"
@@ -258,8 +257,8 @@ class LassoWalk(TraceControl):
 
     Each step walks from the root of the formula to a literal, and at each operator chooses an
     operand that keeps the operator from its value. It flips the literal. The number of positions
-    grows with every restart, and begins again with one. It stops at a word that satisfies the
-    formula.
+    grows by 1 with every restart, and returns to 1 after MOST_POSITIONS. The walk stops at a word
+    that satisfies the formula.
     """
 
     name = "walk"
@@ -283,7 +282,7 @@ class LassoWalk(TraceControl):
 
 
 class _Lasso:
-    """A lasso whose letters change one literal at a time."""
+    """A lasso with letters that change one literal at a time."""
 
     def __init__(
         self,

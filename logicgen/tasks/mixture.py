@@ -11,7 +11,7 @@ from logicgen.tasks.task import Cell, Draw, Source
 
 
 class Mixture(Source):
-    """A source that draws from other sources, of those that have problems in the cell.
+    """A source that draws each problem from a random source that has problems in the cell.
 
     sources: the sources with their weights, by name.
     """

@@ -38,7 +38,7 @@ TOKENS_PER_POSITION = 5
 # The probability of a further requirement while this number of tokens is left.
 FURTHER, SPARE = 0.7, 6
 
-# The roots of a requirement; `goal` stands for the literals of a goal. `_roots` has their weights.
+# The roots of a requirement; `goal` means the literals of a goal. `_roots` has their weights.
 ROOTS = ("goal", "X", "U", "&", "release")
 
 # The length of a requirement that is not for the goal of a position, before spare tokens are added.
@@ -230,7 +230,7 @@ class Obligations:
     def _part(self, tokens: int, goal: Goal | None, later: int) -> Formula | None:
         """Return a requirement that is true at the first position.
 
-        goal: its goal. With None, the goal is random.
+        goal: its goal; if it is None, the goal is random or the requirement excludes two facts.
         """
         missing = set(self.plan.missing)
         for _ in range(RETRIES):

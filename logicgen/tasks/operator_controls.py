@@ -1,7 +1,7 @@
-"""Controls for formulas whose operators are unknown tokens, as a model that learns in context.
+"""Controls for formulas with unknown operators, which a model has to learn in context.
 
 If every token of a data set is renamed at random, a formula alone cannot be understood: the name of
-a token does not say whether it is `&`. Only the solved problems before the formula do.
+a token does not show whether it is `&`. Only the solved problems before the formula show it.
 """
 
 from __future__ import annotations
@@ -35,12 +35,11 @@ Tokens = tuple[str, ...]
 class Meanings(Control):
     """The most probable answer over all meanings of the tokens that agree with the solved problems.
 
-    A meaning says which token is which operator of the training problems (an operator may also be
-    missing), and which token is which truth value. All meanings are equally probable at first. A
-    meaning agrees with a solved problem if the formula can be read with it, and if its canonical
-    answer is the shown one. This is the posterior, so no program that sees only the tokens gives
-    more exact answers on average. If answers are equally probable, the answer that was found first
-    comes first.
+    A meaning assigns at most one token to each operator of the training problems, and a token to
+    each truth value. All meanings are equally probable at first. A meaning agrees with a solved
+    problem if the formula can be read with it, and if its canonical answer is the shown answer.
+    This is the posterior, so no program that sees only the tokens gives more exact answers on
+    average. If answers are equally probable, the answer that was found first comes first.
     """
 
     name = "meanings"
@@ -129,8 +128,8 @@ def _operators(
 ) -> Iterator[tuple[tuple[str, str], ...]]:
     """Yield every assignment of operators to tokens with which all formulas can be read.
 
-    An assignment is a tuple of pairs (token, operator). Operators that no token stands for are left
-    out. Tokens that occur as symbols of an answer, or at the end of a formula, are no operators.
+    An assignment is a tuple of pairs (token, operator). Operators without a token are left out.
+    Tokens that occur as symbols of an answer, or at the end of a formula, are no operators.
     """
     formulas = [asked, *(formula for formula, _ in shown)]
     known = {token for _, answer in shown for token in answer}

@@ -6,15 +6,15 @@ a cell is the number of symbols from which inputs are drawn. Each input and each
 symbols and a sign (`>` or `;`). So a problem with D demonstrations has (m + 1)(2 D + 1) tokens.
 
 If d symbols are dropped, every output has d symbols fewer: the answer to `a b c > c a ; d e f >` is
-`f d`. The rule is then a permutation whose last d places are left out. It is a one-to-one map p
-from the m - d places of an output to the m positions of its input: place i of the output contains
-the input's symbol at position p(i). The lengths of the demonstrations determine d. Without
+`f d`. The rule is then a permutation without its last d places. It is a one-to-one map p from the
+m - d places of an output to the m positions of its input: place i of the output contains the
+input's symbol at position p(i). The lengths of the demonstrations determine d. Without
 demonstrations, d is 0.
 
 When does a problem determine its answer? Let x_j be the column of position j in the inputs: its
 symbols in all demonstrations. Let y_i be the column of place i in the outputs. A rule p fits all
 demonstrations if and only if x_p(i) = y_i for all i. So the candidates for p(i) are exactly the
-positions whose columns equal y_i. Two places have the same candidates, or no candidate in common.
+positions j with x_j = y_i. Two places have the same candidates, or no candidate in common.
 It follows:
 
 - A rule fits if and only if no column occurs more often in the outputs than in the inputs. Any
@@ -76,7 +76,7 @@ class PermutationSettings(DeterminedSettings):
     """Keys of `[problem]`."""
 
     size: Positive = 3  # the number of symbols of an input
-    # Whether a symbol may occur twice in an input. If not, one demonstration determines the rule
+    # Whether a symbol may occur twice in an input. If false, one demonstration determines the rule
     repeat: bool = True
     # How many symbols each output leaves out
     dropped: Annotated[int, Field(strict=True, ge=0)] = 0
@@ -308,7 +308,7 @@ class Permutation(DeterminedTask):
         return len(problem.demonstrations[0][1] if problem.demonstrations else problem.query)
 
     def solve(self, problem: PermutationProblem, solver: str | None = None) -> Solution:
-        """Return the permuted query, or the reason why the problem has none or several answers.
+        """Return the permuted query, or why the problem has no answer or several answers.
 
         The docstring of the module proves when the answer is determined.
         """

@@ -1,9 +1,9 @@
 """Place the literals of an LTL formula on a lasso in one pass, without trying twice.
 
 This is the placement of the control `rule`. It reads the formula from its root. An obligation is a
-formula that has to hold at a position. Obligations of a conjunction are met at once. An
-obligation such as `a U b` leaves a choice. The placement takes the first option whose literals fit
-the literals that are already placed. It never takes a choice back.
+formula that has to hold at a position. Obligations of a conjunction are met at once. An obligation
+such as `a U b` leaves a choice. The placement takes the first option that fits the literals that
+are already placed. It never takes a choice back.
 
 If no obligation is left and no choice failed, the placed literals satisfy the formula.
 """

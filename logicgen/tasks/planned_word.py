@@ -32,7 +32,7 @@ TIGHT, WAIT, END, EVENTUALLY = 0.5, 0.6, 0.5, 0.3
 # tokens is left for each of these symbols, and more rarely if more tokens are left.
 TOKENS_PER_SYMBOL = 4
 
-# The number of draws of a formula whose choices do not fit.
+# The most draws of a formula. A draw fails if its choices do not fit.
 DRAWS = 3
 
 Demand = tuple[int, int]
@@ -105,7 +105,7 @@ class PlannedWord:
         return found
 
     def formula(self, tokens: int, yes: int, no: int, later: int) -> Formula | None:
-        """Return a random formula of `tokens` tokens; None if it is not found in some draws.
+        """Return a random formula of `tokens` tokens; None if DRAWS draws fail.
 
         later: the number of tokens that are drawn after this formula.
         """

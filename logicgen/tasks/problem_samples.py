@@ -42,13 +42,13 @@ class ProblemSamples:
         symbols: the number of symbols of a problem: a number, or the fewest and the most.
         length: the number of tokens of a problem: a number, or the fewest and the most.
         seed: another seed gives other problems.
-        names: the names of symbols. `shuffled` draws them from as many letters as the range of
-            symbols allows. `first-occurrence` takes a, b, c, ... in order.
-        satisfiable: whether problems have an answer, or the share that has one. For formulas,
-            False draws unsatisfiable formulas, and None draws any formulas, without a solver.
+        names: the names of symbols. `shuffled` draws them from n letters, if n is the upper
+            limit of `symbols`. `first-occurrence` takes a, b, c, ... in order.
+        satisfiable: whether problems have an answer, or the share of problems with an answer. For
+            formulas, False draws unsatisfiable problems; None draws any formulas, without a solver.
         curriculum: the number of problems until all cells are used. The shortest cells with the
             fewest symbols are used first. If not given, all cells are used from the beginning.
-        beyond: controls whose first answer has to be wrong, so that problems cannot be guessed.
+        beyond: controls that have to give a wrong first answer, so that problems cannot be guessed.
         difficulty: the table `[difficulty]` of recipes, such as `{"positions": [2, 6]}`.
         settings: keys of the `[problem]` table of recipes, such as `operators`.
 
@@ -179,7 +179,7 @@ class ProblemSamples:
         return self._known[cell]
 
     def _status(self, index: int) -> Status | None:
-        """Return the solver's verdict that a problem needs; None if any will do."""
+        """Return the solver's verdict that a problem needs; None if any verdict is accepted."""
         share = self.satisfiable
         if share is None:
             return None

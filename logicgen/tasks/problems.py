@@ -2,9 +2,9 @@
 
 A slot is the place of an example in its split. A cell is the problems of one number of symbols and
 one range of lengths. A `Drawer` draws problems for a slot until an attempt succeeds. An attempt
-fails, for example, if an earlier example has the same problem. What an attempt draws depends only
-on the rules, the seed, the slot and the number of the attempt. A key is a number that is equal for
-problems that count as the same.
+fails, for example, if an earlier example has the same problem. The problem that an attempt draws
+depends only on the rules, the seed, the slot and the number of the attempt. A key is a number that
+is equal for problems that count as the same.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ MOST_GIVEN_UP = 20
 # There may be few unsatisfiable problems with this number of symbols and this length.
 PATIENCE = 200
 
-# If there are few problems, each held-out split may only take the problems whose key, divided by
-# RESERVED, leaves the remainder below. So every split gets its share of every kind of problem, also
-# if cells overlap. Cells of copying overlap: the number of symbols is the size of an alphabet, and
-# a string may use a part of the alphabet.
+# If there are few problems, each held-out split may only take problems with `key % RESERVED` equal
+# to its number below. So every split gets its share of every kind of problem, also if cells
+# overlap. Cells of copying overlap: the number of symbols is the size of an alphabet, and a string
+# may use a part of the alphabet.
 REMAINDERS = {"grid": 0, "test": 1, "validation": 2}
 RESERVED = 15
 
@@ -134,7 +134,7 @@ class Rules:
     """The rules of a data set: how its problems are distinguished, named, answered and checked.
 
     Attributes:
-        task: a task whose solvers have limits (`Task.limited`).
+        task: a task with limits for its solvers (`Task.limited`).
         symbols: the fewest and the most symbols of a training problem.
         alpha: whether problems that are equal up to renaming count as the same problem.
         names, unsatisfiable, solver, verifier: the values of these keys of the recipe.
@@ -373,6 +373,6 @@ def _taken(seen: Container[int], remainder: int | None) -> Callable[[int], bool]
 
 
 def _by_answer(symbols: list[str], answer: str) -> list[str]:
-    """Return a problem's symbols: first those of the answer in order, then the other symbols."""
+    """Return a problem's symbols: first the answer's symbols in order, then the other symbols."""
     in_answer = [name for name in symbols_of(answer) if name in symbols]
     return list(dict.fromkeys([*in_answer, *symbols]))

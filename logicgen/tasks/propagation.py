@@ -1,9 +1,9 @@
 """Values of the literals of an LTL formula on a lasso, found by propagation without search.
 
-The formula is unrolled over the positions of a lasso whose last position repeats. Each subformula
-at each position becomes a gate of two operands. The formula has to be true at the first position.
-Values are propagated through the gates in both directions. If a gate has to be false and both
-operands are open, the operand is chosen whose falsity fixes fewer symbols. Choices are never taken
+The formula is unrolled over the positions of a lasso that repeats its last position. Each
+subformula at each position becomes a gate of two operands. The formula has to be true at the first
+position. Values are propagated through the gates in both directions. If a gate has to be false and
+both operands are open, the operand that fixes fewer symbols is made false. Choices are never taken
 back.
 
 A literal is a number: `2 * v` is the variable v, `2 * v + 1` its negation. Variable 0 is true.
@@ -142,7 +142,7 @@ class LassoGates:
         return gates.conjunction(b ^ 1, wait ^ 1) ^ 1
 
     def _decide(self) -> bool:
-        """Decide the last open gate that has to be false; return whether there was one."""
+        """Decide the last open gate that has to be false; return whether a gate was decided."""
         gates = self.gates
         for y, a, b in reversed(gates.gates):
             if gates.value(y) is False and gates.value(a) is None and gates.value(b) is None:

@@ -168,7 +168,7 @@ class Propositional(FormulaTask):
             chosen = fewest_literals(problem)
         else:  # the seed depends on the problem alone, so that data sets keep their bytes
             chosen = minimal_assignment(problem, Random(self.encode(problem)))
-        # The formula is unsatisfiable (`chosen` is None) only if the solver's answer is wrong. The
+        # If `chosen` is None, the formula is unsatisfiable, so the solver's answer is wrong. The
         # verifier then reports that answer.
         return chosen or answer
 

@@ -25,7 +25,7 @@ NOISE = 0.1
 
 
 class AssignmentControl(FormulaControl):
-    """A control whose answers are total assignments."""
+    """A control that answers with total assignments."""
 
     task: ClassVar = Propositional()
 
@@ -76,8 +76,8 @@ class Greedy(AssignmentControl):
     """One symbol after the other gets the value with which the formula is more probably true.
 
     The probability is computed as if all subformulas were independent, and as if symbols without a
-    value were true with probability 1/2. The symbol whose value matters most comes first. Further
-    answers flip the symbols whose value mattered least.
+    value were true with probability 1/2. The symbol with the largest effect comes first. Further
+    answers flip the symbols with the smallest effects.
     """
 
     name = "greedy"
@@ -178,7 +178,7 @@ class AssignmentWalk(AssignmentControl):
 
 
 def _blamed(graph: Graph, root: int, true: dict[int, bool], rng: Random) -> str:
-    """Return a symbol whose value helps to keep a false edge false."""
+    """Return a symbol that helps to keep a false edge false."""
     edge = root
     while graph.kind[edge >> 1] != SYMBOL:
         operands = [graph.left[edge >> 1], graph.right[edge >> 1]]

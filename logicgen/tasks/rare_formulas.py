@@ -3,7 +3,7 @@
 Most random formulas are true for a large share of all assignments. This source draws conjunctions
 of random formulas, mostly with `^` or `<->` at the root. About half of all assignments satisfy such
 a formula, and no operand alone decides its value. A conjunction is kept if its truth table has few
-models, but at least one. No model is chosen in advance.
+models, but at least one model. No model is chosen in advance.
 """
 
 from __future__ import annotations

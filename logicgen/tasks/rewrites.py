@@ -46,7 +46,7 @@ def rewrites(task: Task, problem: str, rng: Random) -> tuple[str, str]:
 
 
 def renamed(problem: str, rng: Random) -> str:
-    """Return a problem whose symbols have exchanged their names at random."""
+    """Return a problem with the names of its symbols exchanged at random."""
     symbols = symbols_of(problem)
     return rename(problem, dict(zip(symbols, rng.sample(symbols, len(symbols)), strict=True)))
 
@@ -70,7 +70,7 @@ def _equivalent(task: Task, formula: Formula, kinds: list[Rewriting], rng: Rando
 
 
 def reordered(formula: Formula, rng: Random) -> Formula:
-    """Return a formula whose chains of a commutative operator are shuffled and nested anew."""
+    """Return a formula with its chains of commutative operators shuffled and nested at random."""
 
     def combine(node: Formula, operands: list[Formula]) -> Formula:
         if node.token not in COMMUTATIVE:

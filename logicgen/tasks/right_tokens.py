@@ -35,7 +35,7 @@ class NextTokens(Protocol):
     def also(self, beginning: Sequence[str], likely: Sequence[str]) -> Sequence[str]:
         """Return right tokens after a beginning that `along` has not listed.
 
-        likely: tokens to judge. Other tokens are judged only if none of these is right.
+        likely: tokens to judge. Other tokens are judged only if no likely token is right.
         """
         return ()
 
@@ -58,9 +58,9 @@ class KnownAnswers(NextTokens):
 
 
 class Completions(Protocol):
-    """The protocol of objects that say whether one formula can still become true, or false.
+    """The protocol of objects that decide whether one formula can still become true, or false.
 
-    The symbols without a value decide. Each class represents assignments in its own way.
+    Symbols without a value may have any value. Each class represents assignments in its own way.
 
     empty: the assignment without a symbol.
     """
@@ -105,7 +105,7 @@ class SearchedCompletions(Completions):
         symbols, self._root, clauses = tseitin_encoding(problem)
         self._variable = {name: i for i, name in enumerate(symbols, start=1)}
         self._engine = SatEngine(clauses)
-        self._model: dict[bool, frozenset[int]] = {}  # the last one found with each truth value
+        self._model: dict[bool, frozenset[int]] = {}  # the last model found for each truth value
 
     def extended(self, assignment: frozenset[int], symbol: str, value: str) -> frozenset[int]:
         variable = self._variable[symbol]

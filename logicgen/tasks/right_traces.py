@@ -1,9 +1,9 @@
 """Whether the beginning of a trace can still become a right answer to an LTL formula.
 
-The tokens are a trace in prefix notation. Each position is a constant, or a conjunction of at most
-as many literals as the formula has symbols. All other tokens count as wrong. Otherwise a beginning
-of many `&` could always become right. The search leaves out long traces (`MORE`, `LEAST`). A
-beginning that only they continue counts as wrong.
+The tokens are a trace in prefix notation. Each position is a constant or a conjunction. If the
+formula has n symbols, a conjunction has at most n literals: otherwise a beginning of many `&` could
+always become right. All other tokens count as wrong. The search leaves out long traces (`MORE`,
+`LEAST`). A beginning that only long traces continue counts as wrong.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class RightTraces(NextTokens):
         wrong.
         """
         whole = [*answer, END]
-        good, bad = 0, len(whole) + 1  # lengths of a right beginning and of a wrong one
+        good, bad = 0, len(whole) + 1  # lengths of a right and a wrong beginning
         if self.right(whole):
             return [[token] for token in whole]
         while bad - good > 1:
@@ -115,10 +115,10 @@ class RightTraces(NextTokens):
 
 
 class _TraceTokens:
-    """Reads the tokens of a trace whose positions are conjunctions of few literals."""
+    """Reads the tokens of a trace. Its positions are conjunctions of few literals."""
 
     def __init__(self, number: Mapping[str, int]) -> None:
-        self._number = number  # of each symbol of the formula
+        self._number = number  # the number of each symbol of the formula
         self._literals: Literals = {}
         self._place = 0  # the position that is read
         self._begun = False  # whether a token of its conjunction was read

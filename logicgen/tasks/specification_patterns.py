@@ -141,8 +141,8 @@ class PatternSource(Source):
         super().__init__(symbols)
         self._arity = {pattern: len(pattern.symbols) for pattern in core_patterns()}
         self._shapes = Counter((pattern.length + 1, n) for pattern, n in self._arity.items())
-        # Entry [n][k]: the number of conjunctions with k symbols whose patterns have n tokens,
-        # where each pattern counts one more token.
+        # Entry [n][k]: the number of conjunctions with k symbols and n - 1 tokens. In n, each
+        # pattern counts an `&`, but the conjunction has no `&` for its last pattern.
         self._reached: list[list[int]] = [[1]]
         self._sequences = cache(self._count_sequences)
         self._ways = cache(self._count_ways)
@@ -215,7 +215,7 @@ class PatternSource(Source):
         """
         while len(self._reached) <= tokens:
             end = len(self._reached)
-            counts = [0] * (end // 2 + 1)  # a conjunction has at least as many operators as symbols
+            counts = [0] * (end // 2 + 1)  # no conjunction has more symbols than operators
             for (length, arity), patterns in self._shapes.items():
                 before = self._reached[end - length] if length <= end else ()
                 for used, ways in enumerate(before):

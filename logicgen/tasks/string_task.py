@@ -1,8 +1,8 @@
-"""Tasks whose problems and answers are strings of tokens. Infix and prefix notation are the same.
+"""Tasks with strings of tokens as problems and answers. Infix and prefix notation are the same.
 
 A problem of a `DeterminedTask` shows examples of a rule (a mapping of keys to values, or a
 permutation). If at least one rule fits the examples, and all fitting rules give the same answer,
-this answer is the only right one. Otherwise the problem has no answer.
+only this answer is right. Otherwise the problem has no answer.
 
 Source of these tasks: Huang et al., Lexinvariant Language Models (NeurIPS 2023).
 """
@@ -33,7 +33,7 @@ _FIXED = {"arrow": "->", "end": "->", "becomes": ">", "next": ";"}
 
 
 class StringTask(Task):
-    """A task without a solver, whose problems and answers are iterables of their tokens."""
+    """A task without a solver. Its problems and answers are iterables of their tokens."""
 
     distinct: ClassVar = "exact"
     solver: ClassVar = None
@@ -75,8 +75,8 @@ class TokenLanguage(Language):
 
     Its grammar is right-linear: an alternative is empty, a token, or a token and a rule. So the
     rules are the states of a finite automaton, which reads a text twenty times as fast as Lark. The
-    automaton reads texts whose tokens are separated by blanks. Lark reads all other texts, or
-    reports their errors.
+    automaton reads texts with blanks between tokens. Lark reads all other texts, or reports their
+    errors.
     """
 
     def __init__(self, grammar: str, make: Callable[[list[str]], Any]) -> None:
@@ -181,7 +181,7 @@ class DeterminedSource(Source):
         """Return why `symbols` symbols are too few for the examples; None if they are enough."""
 
     def obstacle(self, cell: Cell) -> str | None:
-        """Return why the cell has no problem (its lengths or symbols do not fit), or None."""
+        """Return why the lengths or symbols of a cell do not fit; None if they fit."""
         examples, most = self.examples(cell), self.symbols(cell)[-1]
         if not examples:
             first, step, lengths = self.first, self.step, cell.lengths
@@ -200,7 +200,7 @@ class DeterminedSource(Source):
 
     @staticmethod
     def names(numbers: Iterable[int]) -> dict[int, str]:
-        """Return the names `a`, `b`, ... of symbols in order of first occurrence."""
+        """Return a name for each number: `a`, `b`, ... in order of first occurrence."""
         return {number: symbol_name(place) for place, number in enumerate(dict.fromkeys(numbers))}
 
 

@@ -39,8 +39,8 @@ class Cell:
         symbols: the number of symbols; None if problems are not grouped by symbols.
         length: the least length, in tokens.
         width: the number of lengths, from `length` upwards.
-        among: the fewest and the most symbols of a cell without a number of symbols; None: the
-            range of the source.
+        among: the fewest and the most symbols, if `symbols` is None. If `among` is None, too, the
+            cell has the range of the source.
         bands: ranges of difficulty, at most one for each column.
     """
 
@@ -82,7 +82,7 @@ class Source(ABC):
         number of symbols.
     """
 
-    # Whether the source can make problems of any given length. If not, a cell may contain several
+    # Whether the source can make problems of any given length. If false, a cell may contain several
     # lengths.
     exact: ClassVar[bool] = True
     # Whether the source itself names the symbols. It does if some symbols may be more frequent.
@@ -219,7 +219,7 @@ class Task(ABC):
     token_accuracy: ClassVar[bool] = False  # whether scores report the token accuracy
     wording: ClassVar[Wording | None] = None  # None if the task has no prompts
     difficulty: ClassVar[Difficulty]
-    # Operators whose value no single operand decides, so that answers are hard to see
+    # Operators that no single operand decides, so that answers are hard to see
     hard_operators: ClassVar[Collection[str]] = ()
     # Programs that answer problems without training, by name, as `module:class` (`controls.py`)
     controls: ClassVar[Mapping[str, str]] = {}
@@ -343,7 +343,7 @@ class Task(ABC):
     def meaning(self, answer: str) -> Hashable:
         """Return a key: answers with equal keys are right for the same problems.
 
-        Different keys say nothing about two answers.
+        Answers with different keys may also be right for the same problems.
 
         answer: an answer in prefix notation, which need not parse.
         """
@@ -362,7 +362,7 @@ class Task(ABC):
         return self.encode(answer)
 
     def drawn(self, witness: Any) -> str:
-        """Return a witness as text, followed by its picture if it has one."""
+        """Return a witness as text, followed by its picture if it has a picture."""
         picture = self.picture(witness)
         return f"{self.show(witness)}\n{picture}" if picture else self.show(witness)
 

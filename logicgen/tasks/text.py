@@ -163,7 +163,7 @@ def named_files(names: list[str], pattern: str) -> dict[Path, str]:
     return dict(found.values())
 
 
-# Folders whose docstrings are not read: their functions are only for developers of the package.
+# Docstrings in these folders are not read: the functions are only for developers of the package.
 _TESTS = {"test", "tests"}
 
 # An example for doctest with its output, up to the next empty line.

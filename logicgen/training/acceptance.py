@@ -41,14 +41,14 @@ from logicgen.training.right_learner import RightPath, right_batch, right_mask
 from logicgen.training.rounds import Rounds
 
 EASY = 0.05
-"""A problem is drawn with the weight `EASY` plus its worth (`curriculum.py`).
+"""For answers other than `any`, a problem is drawn with the weight `EASY` plus its worth.
 
-So problems of worth 0 are drawn, too. With right tokens, the share of wrong answers replaces the
-worth of a propositional problem.
+So problems with worth 0 are drawn, too. For `right-tokens` in propositional logic, the share of
+wrong answers replaces the worth. For `policy-gradient`, answers are taken in turn.
 """
 
 WATCHED = 128
-"""Number of answers of a round whose log-probability with the initial weights is computed."""
+"""In each round, the initial weights compute the log-probability of this number of answers."""
 
 
 class Row(NamedTuple):
@@ -58,7 +58,7 @@ class Row(NamedTuple):
     answer: list[int]
     advantage: float = 1.0  # reward minus mean reward of the problem, in standard deviations
     score: float = 0.0  # log-probability with which the answer was drawn
-    right: NextTokens | None = None  # all right next tokens, not only those of the answer
+    right: NextTokens | None = None  # all right next tokens, not only the answer's tokens
 
 
 class RewardLesson(NamedTuple):
@@ -201,7 +201,7 @@ class AcceptanceLearner(ModelLearner):
                     weight = EASY + 1 - asked.share
                     answers = asked.different if right.satisfiable else []
                 elif isinstance(right, RightTraces):
-                    # With few right answers in its batches, a model forgets what it knows.
+                    # With few right answers in its batches, a model forgets its earlier training.
                     weight, answers = 1.0, asked.different
                 elif right is not None:
                     weight = 1.0

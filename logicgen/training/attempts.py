@@ -57,9 +57,9 @@ class Attempts:
 
     @property
     def worth(self) -> float:
-        """Return the worth of the problem for learning, from 0 to 1.
+        """Return how useful the problem is for learning, from 0 to 1.
 
-        It is 0 if all or no answers are right, and 1 if half of them are right.
+        It is 0 if all or no answers are right, and 1 if right answers have half of the probability.
         """
         return 4 * self.share * (1 - self.share)
 
@@ -85,7 +85,7 @@ class Round:
     seconds: tuple[float, float] = field(default=(0.0, 0.0), compare=False)
 
     def worths(self, hard: Collection[str]) -> list[tuple[Kind, float]]:
-        """Return the kind and the worth of each problem."""
+        """Return each problem's kind and worth."""
         return [(kind_of(each.problem, hard), each.worth) for each in self.asked]
 
     def sizes(self) -> SolvedSizes:
@@ -98,9 +98,9 @@ class Round:
     def measures(self) -> dict[str, float]:
         """Return the logged measures of a round.
 
-        accepted: share of problems whose first answer is right.
+        accepted: share of problems with a right first answer.
         solved: share of problems with a right answer.
-        worth: mean worth of the problems.
+        worth: mean of `Attempts.worth`.
         different: mean number of different right answers to a solved problem.
         unknown: share of answers that the verifier could not judge.
         length: mean number of tokens of right answers.

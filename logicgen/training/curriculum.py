@@ -1,11 +1,11 @@
 """A curriculum: prefer problems that the model sometimes answers right.
 
-Let q be the share of right answers to a problem, weighted by their probabilities. The worth of the
-problem is 4 q (1 - q). It is 0 if all answers are right or all are wrong, and 1 if q is 1/2.
+Let q be the share of right answers to a problem, weighted by their probabilities. The problem's
+worth is 4 q (1 - q). It is 0 if all answers are right or all are wrong, and 1 if q is 1/2.
 
 A kind of problems has a number of symbols, a range of lengths and a range of numbers of hard
-operators. A drawn problem is kept with a probability proportional to the recent mean worth of its
-kind. So the curriculum moves to longer problems, and to more hard operators, as the model improves.
+operators. A drawn problem is kept with a probability proportional to its kind's recent mean worth.
+So the curriculum moves to longer problems, and to more hard operators, as the model improves.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PRIOR = 10.0
 class Kind(NamedTuple):
     """A kind of problems: its number of symbols, and the numbers (from 0) of two ranges.
 
-    One is a range of lengths, the other one a range of how many hard operators occur.
+    The first range is a range of lengths, the second a range of numbers of hard operators.
     """
 
     symbols: int
@@ -73,7 +73,7 @@ class Curriculum:
         return max(map(self.worth, self.known), default=1.0)
 
     def worth(self, kind: Kind) -> float:
-        """Return the estimated worth of a problem of a kind."""
+        """Estimate a problem's worth for learning from its kind."""
         asked, worth = self.known.get(kind, (0.0, 0.0))
         return (worth + PRIOR * self._mean) / (asked + PRIOR)
 
@@ -84,7 +84,7 @@ class Curriculum:
     def after(self, found: Collection[tuple[Kind, float]]) -> Curriculum:
         """Return the curriculum after a round.
 
-        found: the kind and the worth of each problem of the round.
+        found: each problem's kind and worth in the round.
         """
         known = {kind: (MEMORY * a, MEMORY * w) for kind, (a, w) in self.known.items()}
         for kind, worth in found:

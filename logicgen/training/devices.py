@@ -52,8 +52,8 @@ class Member:
 
     rank: the number of this process, and the number of processes.
     local: the number of this process's device on this machine.
-    port: the port of this machine at which the first process waits for the others; 0 for torchrun,
-        which sets environment variables instead.
+    port: the port of this machine at which the first process waits for other processes; 0 for
+        torchrun, which sets environment variables instead.
     """
 
     rank: Rank

@@ -79,8 +79,8 @@ def fit(
     start: folder of the finished run that provides the initial weights.
     held_out: for a model that learns from verdicts, further data sets. The problems of their
         held-out splits are excluded, as in the training data set.
-    workers: for a model that learns from verdicts, the number of processes that judge. If there
-        are several, as many draw new problems ahead.
+    workers: for a model that learns from verdicts, the number of processes that judge. If it is
+        above 1, the same number of processes draws new problems ahead.
     devices: number of devices of this machine; each learns from a share of every batch. If one of
         their processes fails while PyTorch waits for it, this process ends, too.
     torchrun: whether torchrun may have started this process and its peers.

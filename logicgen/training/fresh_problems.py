@@ -38,7 +38,7 @@ class FreshProblems:
     Args:
         samples: the samples, from which problems are drawn in turn.
         ahead: about how many problems are drawn ahead.
-        workers: number of processes that draw. With one, this process draws, and nothing ahead.
+        workers: number of processes that draw. If it is 1, this process draws, but not ahead.
     """
 
     def __init__(self, samples: Sequence[ProblemSamples], ahead: int, workers: int) -> None:

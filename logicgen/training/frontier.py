@@ -30,7 +30,7 @@ SolvedSizes = Sequence[tuple[Sizes, bool]]
 """The sizes of each problem of a round, and whether an answer was right."""
 
 Counts = tuple[float, float]
-"""A number of problems, and a number of solved ones; both are discounted by MEMORY each round."""
+"""The numbers of problems and of solved problems. Each round discounts both by MEMORY."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Frontier:
     def report(self, found: SolvedSizes) -> str:
         """Return a sentence about how far new problems have grown, and why not further.
 
-        found: the last round, whose problems reach this frontier.
+        found: the last round. Its problems reach this frontier.
         """
         sides = []
         for side, noun in enumerate(("symbols", "tokens")):

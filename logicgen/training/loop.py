@@ -128,7 +128,7 @@ class Steps:
             for part in self.module.modules():
                 if isinstance(part, AdaCos):
                     part.several_devices = True
-            # DistributedDataParallel waits for every gradient. Empty weights may have none.
+            # DistributedDataParallel waits for every gradient. Empty weights may have no gradient.
             for weight in self.module.parameters():
                 if not weight.numel():
                     weight.requires_grad_(False)

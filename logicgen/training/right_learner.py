@@ -1,9 +1,9 @@
 """Train on all tokens that lead to a right answer, listed by a truth table or judged by a solver.
 
 At each position the loss is -log of the total probability of the tokens that can still lead to a
-right answer. The decoder reads a right answer: the stored answer, or, in propositional logic, a
-random answer whose tokens are drawn uniformly from the right tokens. Each step draws a new random
-answer.
+right answer. The decoder reads the stored answer or, in propositional logic, sometimes a random
+right answer. Each token of a random answer is drawn uniformly from the right tokens. Each step
+draws a new random answer.
 
 With `training.right_answers`, it reads several random answers to each problem, which the encoder
 reads once. Their symbols have the order in which they first occur in the problem, and only the next
@@ -82,7 +82,7 @@ def right_mask(model: EncoderDecoder, paths: Sequence[RightPath], probability: T
 
 
 class RightTokensLearner(ModelLearner):
-    """A learner whose model may write any right answer to a stored problem."""
+    """A learner that lets its model write any right answer to a stored problem."""
 
     model: EncoderDecoder
     data: ProblemData

@@ -73,11 +73,11 @@ class Rounds:
     Args:
         model: the model that answers; its weights change between rounds.
         table: the recipe's `[reward]`.
-        data: data sets of one task, which take turns. A new problem is drawn as the recipe of its
-            data set says.
+        data: data sets of one task, which take turns. A new problem is drawn with the recipe of
+            its data set.
         folder: the run folder.
         held_out: data sets. The problems of all their splits except `train` are excluded.
-        workers: number of processes that judge, and of those that draw problems.
+        workers: number of processes that judge, and number of processes that draw problems.
     """
 
     def __init__(

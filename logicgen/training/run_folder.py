@@ -129,7 +129,7 @@ def validation_curves(out: Path) -> dict[str, list[tuple[int, float]]]:
 
 
 def training_minutes(out: Path) -> float | None:
-    """Return the minutes of a training without pauses, from its logs; None without logs.
+    """Return the minutes of a training without pauses, from its logs; None if it has no logs.
 
     Each call has a file of its own. A call lasts from the first to the last entry of its file.
     """
@@ -143,7 +143,7 @@ def training_minutes(out: Path) -> float | None:
 
 
 def _logged(out: Path) -> Any:
-    """Return TensorBoard's reader of the logs of a run; None without logs."""
+    """Return TensorBoard's reader of the logs of a run; None if it has no logs."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     if not (out / "logs").is_dir():
