@@ -136,15 +136,15 @@ def _card(
 ) -> str:
     region = made["region"]
     ranges = [f"{low} to {high}" for low, high in (region["symbols"], region["length"])]
-    duration = "" if minutes is None else f" in {minutes:,.0f} minutes"
-    last = "In its last training, logicgen" if made["recipe"].get("reward") else "Logicgen"
+    tokens = f" (`{' '.join(region['tokens'])}`)" if region.get("tokens") else ""
+    steps = f"{made['steps']:,} steps" + ("" if minutes is None else f" in {minutes:,.0f} minutes")
+    how = "first on stored answers to" if made["recipe"].get("reward") else f"for {steps} on"
     lines = [f"# {plain(name)}", "", *([plain(about), ""] if about else [])]
     lines += [
         f"A model of {parameters:,} parameters for the task `{made['task']}`.",
-        f"{last} {made['versions']['logicgen']} trained it for {made['steps']:,} steps{duration}"
-        f" on problems of {ranges[0]} symbols and {ranges[1]} tokens"
-        + (f" (`{' '.join(region['tokens'])}`)." if region.get("tokens") else "."),
-        *_learning(made),
+        f"Logicgen {made['versions']['logicgen']} trained it {how} problems of {ranges[0]} symbols and"
+        f" {ranges[1]} tokens{tokens}.",
+        *_learning(made, steps),
         "The weights are in half precision. `model.json` contains the recipe, and the sha256 of"
         " the weights,",
         "which is checked when the model is loaded.",
@@ -183,8 +183,8 @@ def _table(summary: dict[str, Any]) -> str:
     return markdown_table([*heads, "examples"], rows)
 
 
-def _learning(made: dict[str, Any]) -> list[str]:
-    """Return the card's sentences on learning from the solver's verdicts.
+def _learning(made: dict[str, Any], steps: str) -> list[str]:
+    """Return the card's sentences on learning from the solver's verdicts in the last training.
 
     The list is empty if the model was not trained in this way.
     """
@@ -194,12 +194,14 @@ def _learning(made: dict[str, Any]) -> list[str]:
     symbols, length = (list(reward.get(key) or region[key]) for key in ("symbols", "length"))
     if made.get("grown"):  # `reward.grow`: the goals were not reached
         symbols[1], length[1] = made["grown"]
-    return [
-        "It was first trained on stored answers. In these steps it learned from its own answers to",
+    lines = [
+        f"In its last training, of {steps}, it learned from its own answers to",
         f"unsolved problems of {symbols[0]} to {symbols[1]} symbols and {length[0]} to {length[1]}"
         f" tokens. The solver judged the answers (`{reward['method']}`).",
-        f"In each step, {100 * reward['stored']:.0f}% of the answers were stored answers.",
     ]
+    if stored := reward["stored"]:
+        lines.append(f"In each step, {100 * stored:.0f}% of the answers were stored answers.")
+    return lines
 
 
 def _interval(score: dict[str, Any], key: str) -> str:
