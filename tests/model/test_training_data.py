@@ -115,8 +115,8 @@ def test_a_command_trains_on_several_data_sets(two, tmp_path):
     changes = [*(f"network.{each}" for each in small), "training.batch_size=8"]
     how = {"changes": changes, "steps": 2, "device": "cpu"}
     said = []
-    run = train("propositional-learned", folders, tmp_path / "run", say=said.append, **how)
-    assert said == [f"{run}: try logicgen evaluate {run} --data {folders[0]}"]
+    run = train("propositional-learned", folders, tmp_path / "a run", say=said.append, **how)
+    assert said == [f"{run}: try logicgen evaluate '{run}' --data {folders[0]}"]
     assert load_model(run, "cpu").region.length == (1, 12)
     with pytest.raises(LogicgenError, match="another data"):
         train("propositional-learned", folders[0], run, resume=True, **how)

@@ -262,7 +262,8 @@ def test_a_damaged_file_is_refused_in_a_line(rounds):
     whole = json.loads(mine.path(0).read_text())
     texts = {"problems": [[1, []]]}, {"problems": [["a", [[2, -1.0, "correct"]]]]}
     numbers = {"problems": [["a", [["a", "x", "correct"]]]]}, {"known": [[1, 2, 3, "x", 0]]}
-    wrong = [json.dumps(whole | part) for part in (*texts, *numbers)]
+    counts = ({"following": "x"},)
+    wrong = [json.dumps(whole | part) for part in (*texts, *numbers, *counts)]
     cut = '{"round": 0, "following": 1, "known": [[1]]}'
     for content in ("", "{}", '{"round": 0}', cut, *wrong):
         mine.path(0).write_text(content)
