@@ -12,13 +12,15 @@ import torch
 
 from logicgen.data.dataset import EncodedSplit, Ragged
 from logicgen.errors import LogicgenError
+from logicgen.model.answer_form import AnswerForm
 from logicgen.model.batches import make_batch
-from logicgen.model.checkpoint import load_model
+from logicgen.model.checkpoint import as_encoder_decoder, load_model
 from logicgen.model.encoder_decoder import EncoderDecoder
 from logicgen.model.kinds import MODELS
 from logicgen.model.training_data import TrainingData
 from logicgen.nn.decoding import BeamSearch, Decoding
 from logicgen.nn.samples import Sampling
+from logicgen.tasks import load_task
 from logicgen.tokens import Vocabulary
 from logicgen.training.fit import fit
 from tests.asking import likeliest
@@ -168,6 +170,14 @@ def test_streams_that_read_something_else_are_refused() -> None:
     trained = new_model(embedding=STREAMS, network={"cross_attention": "aggregated"})
     with pytest.raises(LogicgenError, match="it: was trained with cross_attention aggregated"):
         new_model(embedding=STREAMS).start_from(trained, "it")
+
+
+def test_rounds_refuse_weights_that_write_answers_in_another_form() -> None:
+    model, trained = (as_encoder_decoder(load_model("ltl", "cpu"), "ltl") for _ in range(2))
+    model.start_from(trained, "it")
+    trained.form = AnswerForm("backward", load_task("ltl"))
+    with pytest.raises(LogicgenError, match="it: was trained with form backward"):
+        model.start_from(trained, "it")
 
 
 def test_keys_that_change_what_weights_compute_are_given_again() -> None:
