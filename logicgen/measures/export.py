@@ -142,8 +142,8 @@ def _card(
     lines = [f"# {plain(name)}", "", *([plain(about), ""] if about else [])]
     lines += [
         f"A model of {parameters:,} parameters for the task `{made['task']}`.",
-        f"Logicgen {made['versions']['logicgen']} trained it {how} problems of {ranges[0]} symbols and"
-        f" {ranges[1]} tokens{tokens}.",
+        f"Logicgen {made['versions']['logicgen']} trained it {how} problems of {ranges[0]} symbols"
+        f" and {ranges[1]} tokens{tokens}.",
         *_learning(made, steps),
         "The weights are in half precision. `model.json` contains the recipe, and the sha256 of"
         " the weights,",
