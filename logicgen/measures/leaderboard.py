@@ -42,7 +42,7 @@ TABLES: list[tuple[str, str, Callable[[PartScore], str]]] = [
     (
         "Right answers",
         "One answer / several answers, which the verifier checks (controls and models: 16). In"
-        " percent. `solver:100` is the solver of logicgen, stopped after 100 search steps.",
+        " percent. `solver:N` is the solver of logicgen, stopped after N search steps.",
         _plain_and_verified,
     ),
     (

@@ -34,7 +34,7 @@ from logicgen.model.model import (
 from logicgen.model.network_tables import EncoderDecoderTable
 from logicgen.model.orders import answers_in_orders
 from logicgen.model.recipe import ModelRecipe
-from logicgen.model.start import check_given, check_same_keys, deeper, load_start
+from logicgen.model.start import check_encoder_decoder, check_same_keys, deeper, load_start
 from logicgen.model.training_data import ProblemData, TrainingRegion, problem_data
 from logicgen.nn.canonical import first_occurrence, rename
 from logicgen.nn.decoding import BeamSearch, decode
@@ -296,18 +296,9 @@ class EncoderDecoder(Model):
                 f"{name}: was trained for {trained.task_name} with another vocabulary: start from a"
                 f" model of task {self.task_name}"
             )
-        keys = (
-            *("heads", "encoder_positions", "decoder_positions", "rotary_cross_attention"),
-            *("encoder_loops", "fused_view", "position_range", "shared_positions"),
-        )
-        check_same_keys(trained.network, self.network, keys, name)
-        if trained.network.kind == self.network.kind:
-            check_same_keys(trained.network, self.network, ("cross_attention",), name)
-            normalized = ("normalize_rows",)
-            check_same_keys(trained.recipe.embedding, self.recipe.embedding, normalized, name)
-        if self.recipe.learns == "accepted":
+        check_encoder_decoder(trained.recipe, self.recipe, name)
+        if self.recipe.learns == "accepted":  # the model's answers are read before it is trained
             check_same_keys(trained.form, self.form, ("form",), name)
-        check_given(trained.network, self.network, ("most_symbols", "most_tokens"), name)
         # The scale of the loss AdaCos depends on the number of rows, so the trained scale is not
         # copied. But a model that learns from verdicts needs the trained scale, because it samples
         # answers before its first training step.

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from logicgen.errors import LogicgenError
+from logicgen.model.recipe import ModelRecipe
 
 
 def check_same_keys(trained: object, new: object, keys: Sequence[str], name: str) -> None:
@@ -25,17 +26,27 @@ def check_same_keys(trained: object, new: object, keys: Sequence[str], name: str
             )
 
 
-def check_given(trained: object, new: object, keys: Sequence[str], name: str) -> None:
-    """Raise LogicgenError if a new network leaves out keys that change its computation.
+def check_encoder_decoder(trained: ModelRecipe, new: ModelRecipe, name: str) -> None:
+    """Raise LogicgenError if a recipe's network would compute something else with trained weights.
 
-    Other values than the trained network's are allowed. `check_same_keys` explains the arguments.
+    The keys `most_symbols` and `most_tokens` may get other numbers, but the new recipe has to give
+    them if the trained recipe does.
     """
-    for key in keys:
-        theirs = getattr(trained, key, None)
-        if theirs is not None and getattr(new, key, theirs) is None:
+    theirs, ours = trained.network, new.network
+    keys = (
+        *("heads", "encoder_positions", "decoder_positions", "rotary_cross_attention"),
+        *("encoder_loops", "fused_view", "position_range", "shared_positions"),
+    )
+    check_same_keys(theirs, ours, keys, name)
+    if theirs.kind == ours.kind:  # otherwise a `learned` model is converted
+        check_same_keys(theirs, ours, ("cross_attention",), name)
+        check_same_keys(trained.embedding, new.embedding, ("normalize_rows",), name)
+    for key in ("most_symbols", "most_tokens"):
+        number = getattr(theirs, key, None)
+        if number is not None and getattr(ours, key, number) is None:
             raise LogicgenError(
-                f"{name}: has network.{key} = {theirs}, and this recipe does not give it: add"
-                f" network.{key} = {theirs}, or another number"
+                f"{name}: has network.{key} = {number}, and this recipe does not give it: add"
+                f" network.{key} = {number}, or another number"
             )
 
 

@@ -2,9 +2,9 @@
 
     python -m tests.study.page_tables [NAME ...]
 
-prints all tables, or the named ones. A page marks the place of a table with a line that ends in
-`<!-- table NAME -->`. `make docs` puts the table in place of the line. The line tells readers of
-GitHub, who do not see the table, how to print it. NAME is a study, whose table is quoted, or
+prints all tables, or the named tables. A page marks the place of a table with a line that contains
+this command. `make docs` replaces the line by the table. On GitHub, the line shows readers how to
+print the table. NAME is a study, whose table is quoted, or
 a function below. Tables of one study are numbered: `copying-search 2` is the second. `paired NAME`
 compares the points of a study.
 """
@@ -45,7 +45,9 @@ from tests.study.study_tables import (
 )
 
 PAGES = sorted(RESULTS.parent.glob("results*.md"))
-MARKER = re.compile(r"^.*<!-- table (.+) -->$", re.MULTILINE)
+MARKER = re.compile(
+    r"""^\*Table: `python -m tests\.study\.page_tables "?([^"`]+)"?`\*$""", re.MULTILINE
+)
 
 
 # Next to the published figures
