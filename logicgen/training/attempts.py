@@ -14,6 +14,7 @@ from logicgen.files import damaged, read_json
 from logicgen.solvers import Verdict
 from logicgen.tasks.problems import alpha_class_of
 from logicgen.tasks.task import symbols_of
+from logicgen.tokens import Vocabulary
 from logicgen.training.curriculum import Curriculum, Kind, kind_of
 from logicgen.training.frontier import Frontier, SolvedSizes
 
@@ -153,8 +154,11 @@ def written(made: Round) -> dict[str, Any]:
     }
 
 
-def read_round(path: Path) -> Round:
-    """Return the round in a file. Raises LogicgenError if the file is damaged."""
+def read_round(path: Path, vocabulary: Vocabulary | None = None) -> Round:
+    """Return the round in a file.
+
+    Raises LogicgenError if the file is damaged, or holds a token that `vocabulary` lacks.
+    """
     remedy = "remove the run and train again"
     content = read_json(path, remedy)
     try:
@@ -165,6 +169,9 @@ def read_round(path: Path) -> Round:
             )
             for problem, attempts in content["problems"]
         ]
+        if vocabulary is not None:
+            for text in chain.from_iterable((each.problem, *each.different) for each in asked):
+                _check_tokens(text, vocabulary)
         known = {
             Kind(*map(int, each[:3])): (float(each[3]), float(each[4])) for each in content["known"]
         }
@@ -173,6 +180,13 @@ def read_round(path: Path) -> Round:
         return Round(number, asked, following, Curriculum(known), frontier)
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise damaged(path, remedy, error) from None
+
+
+def _check_tokens(text: str, vocabulary: Vocabulary) -> None:
+    try:
+        vocabulary.encode(text)
+    except KeyError as error:
+        raise ValueError(f"unknown token {error}") from None
 
 
 def _text(value: object) -> str:

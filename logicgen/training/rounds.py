@@ -216,10 +216,10 @@ class Rounds:
         """
         path = self.path(number)
         if path.is_file():
-            return read_round(path)
+            return read_round(path, self.model.vocabulary)
         following, curriculum = 0, Curriculum()
         if number:
-            before = read_round(self.path(number - 1))
+            before = read_round(self.path(number - 1), self.model.vocabulary)
             following = before.following
             curriculum = before.curriculum.after(before.worths(self.task.hard_operators))
             self._grow(before.frontier and before.frontier.after(before.sizes()))

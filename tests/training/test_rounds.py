@@ -263,7 +263,8 @@ def test_a_damaged_file_is_refused_in_a_line(rounds):
     texts = {"problems": [[1, []]]}, {"problems": [["a", [[2, -1.0, "correct"]]]]}
     numbers = {"problems": [["a", [["a", "x", "correct"]]]]}, {"known": [[1, 2, 3, "x", 0]]}
     counts = ({"following": "x"},)
-    wrong = [json.dumps(whole | part) for part in (*texts, *numbers, *counts)]
+    tokens = {"problems": [["a %", []]]}, {"problems": [["a", [["a !!", -1.0, "correct"]]]]}
+    wrong = [json.dumps(whole | part) for part in (*texts, *numbers, *counts, *tokens)]
     cut = '{"round": 0, "following": 1, "known": [[1]]}'
     for content in ("", "{}", '{"round": 0}', cut, *wrong):
         mine.path(0).write_text(content)
