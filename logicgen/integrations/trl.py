@@ -54,6 +54,11 @@ class Reward:
                 f"the data set has no column {missing!r}: write it with `logicgen export DATA DIR"
                 " --for trl`, and set remove_unused_columns=False in the configuration"
             )
+        if not len(completions) == len(problem) == len(task):
+            raise LogicgenError(
+                f"{len(completions):,} completions, {len(problem):,} problems and {len(task):,}"
+                " tasks: give a problem and a task for each completion"
+            )
         found: list[float | None] = [None] * len(completions)
         ours = [place for place, name in enumerate(task) if name is not None]
         asked = [(task[place], problem[place], said(completions[place])) for place in ours]

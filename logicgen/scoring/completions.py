@@ -296,6 +296,10 @@ def _unread(text: str, place: int) -> str:
 # ---- the translation ----
 
 
+class _Sign(str):
+    """`1` or `unsat` as an answer of logic. In a look-up, these texts can also be values."""
+
+
 class _Translator(lark.Transformer[Any, Any]):
     """Translates a derivation of `completion.lark` to the notation of the task."""
 
@@ -307,10 +311,11 @@ class _Translator(lark.Transformer[Any, Any]):
         """
         claims = {child.type for child in children if isinstance(child, lark.Token)}
         answers = [str(child) for child in children if not isinstance(child, lark.Token)]
-        none = "unsat" in answers
+        signs = {str(child) for child in children if isinstance(child, _Sign)}
+        none = "unsat" in signs
         if (
             (none and claims & {"SATISFIABLE", "SATISFIES", "VALUES"})
-            or ("1" in answers and "VALUES" in claims)
+            or ("1" in signs and "VALUES" in claims)
             or (not none and "UNSATISFIED" in claims)
         ):
             raise NoAnswerError("the text around the answer contradicts it")
@@ -341,10 +346,10 @@ class _Translator(lark.Transformer[Any, Any]):
         return ", ".join(f"{name}={value}" for name, value in zip(names, values, strict=True))
 
     def nothing(self, _: list[Any]) -> str:
-        return "1"
+        return _Sign("1")
 
     def no_answer(self, _: list[Any]) -> str:
-        return "unsat"
+        return _Sign("unsat")
 
     def equation(self, sides: list[str]) -> str:
         name, value = sides
@@ -373,7 +378,7 @@ class _Translator(lark.Transformer[Any, Any]):
     def zero(self, tokens: list[lark.Token]) -> str:
         if tokens[0] != "0":
             raise NoAnswerError(f"{tokens[0]} is not a trace; an unsatisfiable formula has `unsat`")
-        return "unsat"
+        return _Sign("unsat")
 
     def symbols(self, words: list[lark.Token]) -> str:
         return " ".join(_counted(words))

@@ -42,6 +42,8 @@ def prompt(
     if version != VERSION:
         raise LogicgenError(f"prompts have version {VERSION}, not {version!r}")
     wording_of(chosen)
+    if not isinstance(problem, str):
+        raise LogicgenError(f"a problem is {type(problem).__name__}, not text")
     return prompt_of(chosen, chosen.read_problem(problem), examples, notation)
 
 

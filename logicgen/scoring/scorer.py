@@ -30,6 +30,9 @@ from logicgen.tasks.formula_task import FormulaTask
 from logicgen.tasks.judge import Item, Wants, check, check_seconds
 from logicgen.tasks.task import Task
 
+LEAST_MEMORY = 1 << 28
+"""The fewest bytes of a helper: it needs nearly 200 MB to start."""
+
 
 @dataclass(frozen=True)
 class Judgement:
@@ -130,7 +133,7 @@ class Scorer:
         timeout: seconds that a helper process may take for one completion. If it takes longer, the
             verdict is `unknown`. The reason of a wrong answer has the same limit. If it takes
             longer, the reason is missing.
-        memory: the most bytes that a helper may use.
+        memory: the most bytes that a helper may use, at least `LEAST_MEMORY`.
         workers: the number of completions that are judged at the same time.
         reasons: whether to look for a counterexample if an answer is wrong. This takes longer than
             the verdict.
@@ -149,8 +152,11 @@ class Scorer:
         load_task(task)  # raise errors in this process, not in a worker
         check_mode(mode)
         check_seconds(timeout)
-        if not (isinstance(memory, int) and 0 < memory < 2**63):
-            raise LogicgenError(f"memory: {shown(memory)}; it has to be a whole number of bytes")
+        if not (isinstance(memory, int) and LEAST_MEMORY <= memory < 2**63):
+            raise LogicgenError(
+                f"memory: {shown(memory)}; it has to be a whole number of bytes, at least"
+                f" {LEAST_MEMORY:,}, because a helper needs about as much to start"
+            )
         self.task, self.mode, self.timeout, self.reasons = task, mode, timeout, reasons
         self._pool: Pool[Item, Any] = Pool(_judging, (task, mode), count=workers, memory=memory)
 

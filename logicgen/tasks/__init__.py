@@ -62,6 +62,8 @@ def task_names() -> list[str]:
 @cache
 def load_task(name: str) -> Task:
     """Return the task of this name. Raises LogicgenError if it is unknown."""
+    if not isinstance(name, str):
+        raise LogicgenError(f"a task is {type(name).__name__}, not the name of a task")
     if name in CORPORA:
         raise LogicgenError(f"task {name} makes corpora, without problems and answers")
     if name in TASKS:

@@ -38,6 +38,15 @@ def test_a_missing_column_is_named_with_what_to_do(missing):
     )
 
 
+@pytest.mark.parametrize("short", ["completions", "problem", "task"])
+def test_columns_of_different_lengths_are_refused(short):
+    columns = {"completions": ["a", "a"], "problem": ["a", "a"]}
+    columns["task"] = ["propositional", "propositional"]
+    columns[short] = columns[short][:1]
+    with pytest.raises(LogicgenError, match="give a problem and a task for each completion"):
+        reward(**columns)
+
+
 def test_rows_of_other_data_sets_are_left_to_others():
     found = patient(
         completions=["<answer>a=1</answer>", "4"], problem=["a", None], task=["propositional", None]

@@ -58,6 +58,13 @@ ANSWERS = {
 }
 
 
+@pytest.mark.parametrize("answer", ["1", "unsat", "10", "0"])
+def test_a_value_of_a_look_up_may_look_like_an_answer_of_logic(answer):
+    problem = f"a -> {answer} b -> 2 a ->"
+    for said in ("The value is @.", "Value: @", "The values are @", "The answer is @."):
+        assert judged("lookup", problem, said.replace("@", answer), "tolerant").verdict is CORRECT
+
+
 @pytest.mark.parametrize("task", ANSWERS)
 def test_a_denied_or_hedged_answer_is_invalid(task):
     problem, right, wrong = ANSWERS[task]

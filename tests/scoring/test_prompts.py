@@ -73,11 +73,17 @@ def test_the_precedence_that_is_explained_is_that_of_the_grammar():
         ("ltl", {"examples": 4}, "the task ltl has 0 to 3"),
         ("ltl", {"examples": -1}, "the task ltl has 0 to 3"),
         ("ltl", {"version": 2}, "version 1, not 2"),
+        (None, {}, "a task is NoneType"),
     ],
 )
 def test_what_there_is_not_is_refused(task, settings, said):
     with pytest.raises(LogicgenError, match=said):
         prompt(task, "a", **settings)
+
+
+def test_a_problem_that_is_no_text_is_refused():
+    with pytest.raises(LogicgenError, match="a problem is NoneType, not text"):
+        prompt("ltl", None)
 
 
 def test_a_task_without_prompts_is_named(monkeypatch):
