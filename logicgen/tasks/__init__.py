@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib import import_module
 from importlib.metadata import EntryPoint
-from typing import Any
+from pkgutil import resolve_name
 
 from logicgen.errors import LogicgenError, nearest
 from logicgen.extras import load_plugin, plugins
@@ -67,15 +66,13 @@ def load_task(name: str) -> Task:
     if name in CORPORA:
         raise LogicgenError(f"task {name} makes corpora, without problems and answers")
     if name in TASKS:
-        return _made(_load(TASKS[name]))
-    if name in task_plugins():
-        return _made(load_plugin(task_plugins()[name]))
-    known = [*TASKS, *CORPORA, *task_plugins()]
-    raise LogicgenError(f"no task is called {name!r}: {nearest(name, known)}")
-
-
-def _made(cls: Any) -> Task:
-    task: Task = cls()
+        kind = resolve_name(TASKS[name])
+    elif name in task_plugins():
+        kind = load_plugin(task_plugins()[name])
+    else:
+        known = [*TASKS, *CORPORA, *task_plugins()]
+        raise LogicgenError(f"no task is called {name!r}: {nearest(name, known)}")
+    task: Task = kind()
     return task
 
 
@@ -84,13 +81,8 @@ def load_corpus_task(name: str) -> CorpusTask:
     """Return the corpus task of this name. Raises LogicgenError if it is unknown."""
     if name not in CORPORA:
         raise LogicgenError(f"no corpus task is called {name!r}: {nearest(name, list(CORPORA))}")
-    task: CorpusTask = _load(CORPORA[name])
+    task: CorpusTask = resolve_name(CORPORA[name])
     return task
-
-
-def _load(place: str) -> Any:
-    module, _, attribute = place.partition(":")
-    return getattr(import_module(module), attribute)
 
 
 def fitting_solver(task: str, solver: str | None) -> str | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, ClassVar
 
 from logicgen.errors import LogicgenError, nearest
@@ -53,6 +53,5 @@ def load_control(task: Task, name: str) -> Control:
     if name not in task.controls:
         known = nearest(name, list(task.controls)) if task.controls else "this task has none"
         raise LogicgenError(f"{PREFIX}{name}: no control of {task.name} has this name; {known}")
-    module, _, attribute = task.controls[name].partition(":")
-    control: Control = getattr(import_module(module), attribute)()
+    control: Control = resolve_name(task.controls[name])()
     return control
