@@ -115,8 +115,8 @@ def planned(
     Raises LogicgenError if no cell of a split contains a problem.
     """
     source = recipe.source("recipe")
-    for table, part in (("region", recipe.region), ("grid", recipe.grid)):
-        if part is not None and part.step > 1 and source.exact:
+    for table, part in recipe.parts.items():
+        if part.step > 1 and source.exact:
             raise LogicgenError(
                 f"{name}: {table}.step: these problems are made to length, one length a cell; "
                 "leave step out"
@@ -269,7 +269,7 @@ class _Generation:
 
     def cells(self) -> str:
         """Return a CSV text: the planned, made and possible numbers of examples of each cell."""
-        parts = (self.recipe.region, *([self.recipe.grid] if self.recipe.grid else []))
+        parts = self.recipe.parts.values()
         columns = [name for name in COLUMNS if any(name in part.columns for part in parts)]
         lines = [["split", "symbols", "length", *columns, "asked", "held", "exist"]]
         for split in sorted(self.plans, key=SPLITS.index):

@@ -7,7 +7,6 @@ from itertools import cycle, islice
 from random import Random
 
 from logicgen.data.plan import CellPlan
-from logicgen.data.ranges import Ranges
 from logicgen.data.recipe import DataRecipe
 from logicgen.errors import LogicgenError
 from logicgen.tasks import Cell
@@ -25,7 +24,9 @@ def check_difficulty(
     name: the name of the recipe, for the message.
     stages: pairs of a split and the plans of its cells.
     """
-    divided = {name: part for name, part in _tables(recipe) if recipe.difficulty or part.columns}
+    divided = {
+        name: part for name, part in recipe.parts.items() if recipe.difficulty or part.columns
+    }
     if not divided:
         return
     drawer, cells = Drawer(recipe.rules(), seed), dict[str, list[Cell]]()
@@ -42,11 +43,6 @@ def check_difficulty(
                 f" {'table' if recipe.difficulty else 'key'}: widen a range of difficulty, or"
                 f" change [{table}] or the operators"
             )
-
-
-def _tables(recipe: DataRecipe) -> list[tuple[str, Ranges]]:
-    grid: list[tuple[str, Ranges]] = [] if recipe.grid is None else [("grid", recipe.grid)]
-    return [("region", recipe.region), *grid]
 
 
 def _exists(drawer: Drawer, seed: int, cells: Sequence[Cell]) -> bool:

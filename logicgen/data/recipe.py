@@ -133,12 +133,14 @@ class DataRecipe(Recipe):
         unset += [] if self.difficulty else ["difficulty"]
         return {key: value for key, value in content.items() if key not in unset}
 
+    @property
+    def parts(self) -> dict[str, Region | Grid]:
+        """Return the tables `region` and `grid` by name, without `grid` if it is missing."""
+        return {"region": self.region} | ({"grid": self.grid} if self.grid else {})
+
     def part(self, split: str) -> Region | Grid:
         """Return the ranges of symbols and lengths of a split."""
-        if split != "grid":
-            return self.region
-        assert self.grid is not None
-        return self.grid
+        return self.parts.get(split, self.region)
 
     @property
     def alpha(self) -> bool:
@@ -218,9 +220,9 @@ class DataRecipe(Recipe):
                 f'{where}: names: "drawn" is for tasks that draw symbols by frequency, and'
                 f' {self.task} does not: give "shuffled"'
             )
-        for key, part in (("region", self.region), ("grid", self.grid)):
+        for key, part in self.parts.items():
             with at(f"{where}: {key}"):
-                for column, (low, high) in (part.columns if part else {}).items():
+                for column, (low, high) in part.columns.items():
                     read_band(self.load_task(), column, [low, high], self.unsatisfiable)
                 _check_exists(source, part)
         for key, solver in (("solver", self.solver), ("verifier", self.verifier)):
@@ -233,14 +235,12 @@ class DataRecipe(Recipe):
             )
 
 
-def _check_exists(source: Source, part: Region | Grid | None) -> None:
+def _check_exists(source: Source, part: Region | Grid) -> None:
     """Raise LogicgenError if the ranges of a split contain an impossible value.
 
     A length is impossible if it fits neither the least nor the greatest number of symbols. The
     least and the greatest number of symbols are impossible if they fit no length.
     """
-    if part is None:
-        return
     least, most = part.symbols
     for cell in part.sizes([None]):
         found = [source.obstacle(replace(cell, symbols=symbols)) for symbols in (most, least)]

@@ -137,7 +137,7 @@ class About:
         region: the model's training region.
         called: the model's name.
         """
-        cells = data.recipe.grid if split == "grid" and data.recipe.grid else data.recipe.region
+        cells = data.recipe.part(split)
         return About(
             task=data.task.name,
             model=called,

@@ -216,7 +216,7 @@ def _count_map(
 ) -> dict[str, Any]:
     """Return a heat map of the number of examples in each cell of a split, for the scripts."""
     recipe = dataset.recipe
-    part = recipe.grid if split == "grid" and recipe.grid else recipe.region
+    part = recipe.part(split)
     symbols, length = (table[name].to_numpy() for name in ("symbols", "length"))
     length = length - (length - part.length[0]) % part.step
     pairs, counts = np.unique(np.stack([symbols, length]), axis=1, return_counts=True)
