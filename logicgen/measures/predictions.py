@@ -14,13 +14,13 @@ import numpy as np
 import pyarrow as pa
 from pydantic import TypeAdapter
 
-from logicgen.callbacks import Progress, StageProgress, no_progress
+from logicgen.callbacks import StageProgress, no_progress
 from logicgen.data.dataset import Dataset
 from logicgen.errors import LogicgenError, at
 from logicgen.measures.best_control import add_controls
 from logicgen.measures.predictor import Predictor, alphabets
 from logicgen.measures.verified import VerifiedSearch, draw_until_accepted
-from logicgen.measures.verifier import Verifier, items_of
+from logicgen.measures.verifier import Verifier
 from logicgen.tasks import Task
 from logicgen.tokens import Vocabulary
 
@@ -226,28 +226,18 @@ def _add_verdicts(
 ) -> None:
     """Add the verdicts on the predictions of rows, and perhaps verified answers."""
     predictions = [row["prediction"] for row in rows]
-    verdicts = verifier.verdicts(items_of(rows, predictions), partial(progress, "verifying"))
+    verdicts = verifier.judge(rows, predictions, partial(progress, "verifying"))
     for row, verdict in zip(rows, verdicts, strict=True):
         row["verdict"] = verdict
-    if verified is not None:
-        _draw_again(rows, predictor, verifier, verified, partial(progress, "drawing again"))
-
-
-def _draw_again(
-    rows: list[dict[str, Any]],
-    predictor: Predictor,
-    verifier: Verifier,
-    verified: VerifiedSearch,
-    progress: Progress,
-) -> None:
-    """Apply verified decoding to rows with predictions and verdicts; add columns to the rows."""
-    predictions = [row["prediction"] for row in rows]
+    if verified is None:
+        return
+    again = partial(progress, "drawing again")
     outcomes = draw_until_accepted(
         predictions,
-        [row["verdict"] for row in rows],
+        verdicts,
         verified.draws,
-        lambda left: predictor.others(left, predictions, verified, progress),
-        lambda left, answers: verifier.verdicts(items_of([rows[i] for i in left], answers)),
+        lambda left: predictor.others(left, predictions, verified, again),
+        lambda left, answers: verifier.judge([rows[i] for i in left], answers),
     )
     for row, (prediction, verdict, draws) in zip(rows, outcomes, strict=True):
         row |= {"verified_prediction": prediction, "verified_verdict": verdict, "draws": draws}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Self
 
 from logicgen.callbacks import Progress, no_progress
@@ -37,12 +37,13 @@ class Verifier:
                 progress(done, len(new))
         return [self._known[item] for item in items]
 
-    def judge(self, rows: Sequence[dict[str, Any]], answers: list[str]) -> list[str]:
+    def judge(
+        self,
+        rows: Sequence[dict[str, Any]],
+        answers: list[str],
+        progress: Progress = no_progress,
+    ) -> list[str]:
         """Return the verdict on an answer to the problem of each row."""
-        return self.verdicts(items_of(rows, answers))
-
-
-def items_of(rows: Iterable[dict[str, Any]], answers: list[str]) -> list[Item]:
-    """Return the items that a solver judges: the problem of each row with an answer."""
-    pairs = zip(rows, answers, strict=True)
-    return [Item(row["problem"], answer, row["answer"]) for row, answer in pairs]
+        pairs = zip(rows, answers, strict=True)
+        items = [Item(row["problem"], answer, row["answer"]) for row, answer in pairs]
+        return self.verdicts(items, progress)
