@@ -54,10 +54,13 @@ def _parsed(task: FormulaTask, problem: str) -> Formula:
     return task.decode_problem(problem)
 
 
-def polarities(graph: Graph, root: int) -> dict[str, int]:
-    """Return, for each symbol, how often it occurs positively, minus how often negatively.
+def polarity_vote(graph: Graph, root: int, symbols: Iterable[str]) -> tuple[Values, dict[str, int]]:
+    """Return the value that each symbol's occurrences vote for, and the margins of the votes.
 
-    Occurrences under `^` count as both. root: an edge of a graph without temporal operators.
+    A positive occurrence votes for true and a negative one for false; an occurrence under `^` votes
+    for both. Symbols that the graph lacks are true.
+
+    root: an edge of a graph without temporal operators.
     """
     counts = {root: 1}
     found: dict[str, int] = {}
@@ -71,7 +74,9 @@ def polarities(graph: Graph, root: int) -> dict[str, int]:
         for operand in (graph.left[node], graph.right[node]):
             counts[operand] = counts.get(operand, 0) + positive
             counts[operand ^ 1] = counts.get(operand ^ 1, 0) + negative
-    return {name: found[name] for name in graph.symbols if name in found}
+    votes = dict.fromkeys(symbols, 0) | found
+    values = {name: count >= 0 for name, count in votes.items()}
+    return values, {name: abs(count) for name, count in votes.items()}
 
 
 def truth(graph: Graph, nodes: Iterable[int], values: Values) -> dict[int, bool]:

@@ -16,7 +16,7 @@ from logicgen.tasks.formula_controls import (
     FormulaControl,
     Values,
     flipped,
-    polarities,
+    polarity_vote,
     truth,
 )
 from logicgen.tasks.ltl import LTL
@@ -131,9 +131,7 @@ def vote(formula: Formula) -> tuple[Graph, int, Values, dict[str, int]]:
     Symbols that the erased formula lacks are true.
     """
     graph, root = erased(formula)
-    votes = dict.fromkeys(formula.symbols, 0) | polarities(graph, root)
-    values = {name: count >= 0 for name, count in votes.items()}
-    return graph, root, values, {name: abs(count) for name, count in votes.items()}
+    return graph, root, *polarity_vote(graph, root, formula.symbols)
 
 
 class TraceVote(TraceControl):

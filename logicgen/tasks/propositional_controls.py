@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from random import Random
 from typing import ClassVar
 
@@ -14,7 +14,7 @@ from logicgen.tasks.formula_controls import (
     FormulaControl,
     Values,
     flipped,
-    polarities,
+    polarity_vote,
     truth,
 )
 from logicgen.tasks.parities import LinearSystem
@@ -65,10 +65,7 @@ class AssignmentVote(AssignmentControl):
 
     def candidates(self, formula: Formula) -> Iterator[Assignment]:
         graph = Graph()
-        votes = dict.fromkeys(formula.symbols, 0) | polarities(graph, graph.add(formula))
-        values = {name: count >= 0 for name, count in votes.items()}
-        margins = {name: abs(count) for name, count in votes.items()}
-        for each in flipped(values, margins):
+        for each in flipped(*polarity_vote(graph, graph.add(formula), formula.symbols)):
             yield Assignment(tuple(each.items()))
 
 
@@ -111,13 +108,6 @@ def _gain(graph: Graph, nodes: list[int], root: int, chances: dict[str, float], 
 
 def _probability(graph: Graph, nodes: list[int], root: int, chances: dict[str, float]) -> float:
     """Return the probability of an edge if all subformulas were independent."""
-    return _probabilities(graph, nodes, chances)[root]
-
-
-def _probabilities(
-    graph: Graph, nodes: list[int], chances: Mapping[str, float]
-) -> dict[int, float]:
-    """Return the probability of each edge if all subformulas were independent."""
     found = {TRUE: 1.0, FALSE: 0.0}
     for node in nodes:
         left, right = graph.left[node], graph.right[node]
@@ -128,7 +118,7 @@ def _probabilities(
         else:
             chance = found[left] + found[right] - 2 * found[left] * found[right]
         found[2 * node], found[2 * node + 1] = chance, 1 - chance
-    return found
+    return found[root]
 
 
 class Parities(AssignmentControl):

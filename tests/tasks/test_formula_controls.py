@@ -11,7 +11,7 @@ from logicgen.solvers.ltl_graph import Graph
 from logicgen.syntax.answers import NO_ANSWER, Assignment, Trace, literals_of
 from logicgen.tasks import load_task
 from logicgen.tasks.controls import load_control
-from logicgen.tasks.formula_controls import flipped, polarities, truth
+from logicgen.tasks.formula_controls import flipped, polarity_vote, truth
 from logicgen.tasks.ltl_controls import depth, erased, placements, trace
 from logicgen.tasks.parities import LinearSystem
 from logicgen.tasks.placement import Placement
@@ -86,9 +86,11 @@ def _answer(task: str, text: str) -> object:
     return load_task(task).decode_answer(text)
 
 
-def test_polarities_against_counting_by_hand() -> None:
+def test_vote_of_polarities_against_counting_by_hand() -> None:
     graph, formula = Graph(), load_task("propositional").decode_problem("& | a ! b & b | ! c ! b")
-    assert polarities(graph, graph.add(formula)) == {"a": 1, "b": -1, "c": -1}
+    values, margins = polarity_vote(graph, graph.add(formula), "abcd")
+    assert values == {"a": True, "b": False, "c": False, "d": True}
+    assert margins == {"a": 1, "b": 1, "c": 1, "d": 0}
 
 
 def test_flips_come_in_order_of_their_total_margin_and_only_once() -> None:
