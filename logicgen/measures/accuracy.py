@@ -20,15 +20,7 @@ from logicgen.measures.comparison import compare, markdown, paired_lines, read_r
 from logicgen.measures.control_answers import ControlAnswerer
 from logicgen.measures.covariance import write_covariance
 from logicgen.measures.evaluation import PREDICTIONS, write_evaluation_page, write_predictions
-from logicgen.measures.measure import (
-    Comparison,
-    Findings,
-    Json,
-    Measure,
-    Picture,
-    Subject,
-    labels,
-)
+from logicgen.measures.measure import Comparison, Findings, Json, Measure, Picture, Subject, labels
 from logicgen.measures.predictions import About, predict_and_verify
 from logicgen.measures.renamed_answers import predict_renamed
 from logicgen.measures.scores import Scores

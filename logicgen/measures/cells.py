@@ -17,15 +17,7 @@ from pydantic import BaseModel
 from logicgen.data.opening import as_dataset
 from logicgen.measures.accuracy import covariance, predicted
 from logicgen.measures.comparison import COLUMNS, comparison_figures, part_rows
-from logicgen.measures.measure import (
-    MOST_NAMED,
-    Findings,
-    Json,
-    Measure,
-    Picture,
-    Ranking,
-    Subject,
-)
+from logicgen.measures.measure import MOST_NAMED, Findings, Json, Measure, Picture, Ranking, Subject
 from logicgen.measures.predictions import About
 from logicgen.measures.scores import Score, Scores
 from logicgen.report.figure_style import legend_below, line_styles, new_axes, whole_numbers

@@ -33,9 +33,7 @@ from matplotlib.patches import Patch
 
 from logicgen.errors import FormatError, LogicgenError
 from logicgen.files import write_atomically
-from logicgen.measures.replies import (
-    EFFORT,
-)
+from logicgen.measures.replies import EFFORT
 from logicgen.report.figure_style import LINES, legend_below, new_axes, save
 from logicgen.report.tables import write_csv, write_json
 from logicgen.tasks import Task, load_task

@@ -25,20 +25,14 @@ from logicgen.callbacks import Progress, StageProgress, no_progress
 from logicgen.data.shards import check_numbers, fault, read_table
 from logicgen.errors import LogicgenError
 from logicgen.files import write_atomically
-from logicgen.measures.answers_figures import (
-    draw_evaluation,
-    draw_lengths,
-    draw_symbols,
-)
+from logicgen.measures.answers_figures import draw_evaluation, draw_lengths, draw_symbols
 from logicgen.measures.best_control import comparison_lines, control_text
 from logicgen.measures.evaluation_page import PARTS, evaluation_document, title_of
 from logicgen.measures.predictions import SCHEMA, About
 from logicgen.measures.scores import Scores, level_label
 from logicgen.report.document import write_document
 from logicgen.report.figure_style import save
-from logicgen.report.rows import (
-    REPORT,
-)
+from logicgen.report.rows import REPORT
 from logicgen.report.tables import percent, write_csv, write_json
 from logicgen.solvers import Verdict
 

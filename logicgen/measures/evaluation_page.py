@@ -11,11 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from logicgen.callbacks import Progress, no_progress
-from logicgen.measures.answers_figures import (
-    hard_accuracy,
-    plain_accuracy,
-    verified_accuracy,
-)
+from logicgen.measures.answers_figures import hard_accuracy, plain_accuracy, verified_accuracy
 from logicgen.measures.best_control import PLAIN, comparison_lines, control_text
 from logicgen.measures.predictions import About
 from logicgen.measures.scores import VERDICTS, Score, Scores

@@ -8,13 +8,7 @@ import numpy as np
 
 from logicgen.data.cards import markdown_table
 from logicgen.data.suite import Suite
-from logicgen.measures.suite_results import (
-    FEW,
-    HARD,
-    PartScore,
-    SuiteResult,
-    part_scores,
-)
+from logicgen.measures.suite_results import FEW, HARD, PartScore, SuiteResult, part_scores
 from logicgen.tasks.controls import PREFIX
 
 SOLVER = "solver:"

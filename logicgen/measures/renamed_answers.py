@@ -22,11 +22,7 @@ from logicgen.data.dataset import Dataset
 from logicgen.errors import LogicgenError
 from logicgen.measures.predictions import About, chosen_rows, described, schema_of, spread
 from logicgen.measures.predictor import Predictor, alphabets
-from logicgen.measures.replies import (
-    EFFORT,
-    Reply,
-    check_even,
-)
+from logicgen.measures.replies import EFFORT, Reply, check_even
 from logicgen.scoring.completions import Mode
 from logicgen.scoring.prompts import VERSION, prompt_of, wording_of
 from logicgen.scoring.scorer import answer_of

@@ -22,13 +22,7 @@ from logicgen.processes.engines import cluster, shared
 from logicgen.processes.signals import StopOnSignal, interruption
 from logicgen.report.tables import REPORT
 from logicgen.study.plan import Plan
-from logicgen.study.records import (
-    Record,
-    in_order,
-    read_records,
-    versions,
-    write_records,
-)
+from logicgen.study.records import Record, in_order, read_records, versions, write_records
 from logicgen.study.trial import RUNS, Trial, make_data
 from logicgen.study.worker import ClusterWorker, TrialWorker
 
