@@ -207,8 +207,6 @@ class Listing:
 class DrawingRound:
     """A round of one split: listed problems of small cells, and slots for random problems.
 
-    A slot is the place of an example in its split. A unit is the slots of one shard.
-
     Attributes:
         number: number of the first shard; the random numbers depend on this number. Shards of
             listed cells come first.

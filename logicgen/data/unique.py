@@ -37,7 +37,7 @@ class Partition:
     """A division of all cells into parts, such that no problem belongs to two parts.
 
     Attributes:
-        cells: all cells. A cell is the problems of one number of symbols and one range of lengths.
+        cells: all cells.
         parts: for each cell, the number of its part.
     """
 
@@ -226,9 +226,8 @@ def records(tables: Iterable[pa.Table]) -> np.ndarray:
 class DuplicateRemoval:
     """The removal of repeated problems from one part of the cells, in one round.
 
-    A slot is the place of an example in its split. If several slots drew the same problem, the
-    earliest slot keeps the problem. The other slots draw again, in order, until they have new
-    problems. If a slot finds no new problem, its cell is exhausted.
+    If several slots drew the same problem, the earliest slot keeps it. The other slots draw again,
+    in order, until they have new problems. If a slot finds no new problem, its cell is exhausted.
 
     Attributes:
         seen: keys of all examples of the part.

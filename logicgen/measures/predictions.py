@@ -104,9 +104,8 @@ class About:
     def split_cells(self) -> Iterator[tuple[int, int]]:
         """Yield the pair (number of symbols, shortest length) of each cell of the split.
 
-        A cell contains the problems with one number of symbols and `step` lengths. If the
-        description does not contain the cells (see `with_split`), or more than `MOST_CELLS`, yield
-        nothing.
+        If the description does not contain the cells (see `with_split`), or more than `MOST_CELLS`,
+        yield nothing.
         """
         if self.split_symbols is not None and self.split_lengths is not None:
             (fewest, most), (shortest, longest) = self.split_symbols, self.split_lengths
@@ -116,10 +115,7 @@ class About:
                 yield from product(symbols, lengths)
 
     def cell_length(self, lengths: np.ndarray) -> np.ndarray:
-        """Round the length of each problem down to the shortest length of its cell.
-
-        A cell contains problems of `step` lengths.
-        """
+        """Round the length of each problem down to the shortest length of its cell."""
         return np.asarray(lengths - (lengths - self.shortest) % self.step)
 
     @staticmethod
@@ -297,11 +293,7 @@ def check_fits(model: Answerer, data: Dataset, about: About, ensemble: int = 1) 
 
 
 def spread(table: pa.Table, about: About, limit: int | None) -> np.ndarray:
-    """Return the indices of all rows, or of `limit` rows.
-
-    The rows are spread evenly over the cells. A cell contains the rows with one number of symbols
-    and one range of lengths.
-    """
+    """Return the indices of all rows, or of `limit` rows, spread evenly over the cells."""
     if limit is None or limit >= table.num_rows:
         return np.arange(table.num_rows)
     cells: dict[tuple[int, int], list[int]] = {}

@@ -97,7 +97,7 @@ class Evaluation(DecodingKeys):
     def kind(self, holds: str, where: str) -> str:
         """Return the name of the measure, `cells`. Raises LogicgenError for a corpus.
 
-        holds: the kind of the data: `problems`, or a kind of corpus.
+        holds: the kind of the data: `problems`, `sequences` or `ciphers`.
         where: the file of the study, for the message.
         """
         if holds != "problems":
@@ -180,10 +180,9 @@ class MeasureTable(DecodingKeys):
         return self
 
     def kind(self, holds: str, where: str) -> str:
-        """Return the name of the measure. Raises LogicgenError if these data have no keys.
+        """Return the name of the measure; see `Evaluation.kind`.
 
-        holds: the kind of the data: `problems`, `sequences` or `ciphers`.
-        where: the file of the study, for the message.
+        Raises LogicgenError if these data have no keys.
         """
         if self.measure is not None:
             return self.measure
@@ -206,11 +205,7 @@ class MeasureTable(DecodingKeys):
             )
 
     def data_recipe(self, base: Any) -> tuple[Any, ...] | None:
-        """Return the arguments of `plan.read_data`; None means the data of the training.
-
-        The arguments are the name, the size, the changes and the seed of the data. `base` is the
-        table `[base]` of the study, which has the default seed.
-        """
+        """Return the arguments of `plan.read_data`; see `Evaluation.data_recipe`."""
         seed = base.data_seed if self.data_seed is None else self.data_seed
         return None if self.data is None else (self.data, self.size, self.data_set, seed)
 

@@ -118,10 +118,7 @@ class FormulaSource(Source):
         )
 
     def _occurring(self, cell: Cell) -> range:
-        """Return the numbers of symbols that a cell allows and that its formulas can contain.
-
-        A cell is the problems of one number of symbols and one length.
-        """
+        """Return the numbers of symbols that a cell allows and that its formulas can contain."""
         symbols = self.symbols(cell)
         return range(symbols.start, min(symbols.stop, most_symbols(cell.length) + 1))
 

@@ -240,8 +240,6 @@ class Drawer:
     ) -> Iterator[Example]:
         """Yield all new examples of a cell, in an order given by the seed.
 
-        A cell is the problems of one number of symbols and one range of lengths.
-
         remainder: if given, yield only the examples that are reserved for a split (`REMAINDERS`).
         seen: keys of earlier examples, which are not yielded again.
         """

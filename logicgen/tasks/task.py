@@ -76,8 +76,6 @@ class Draw:
 class Source(ABC):
     """A source of problems, which can be drawn at random, counted, or listed.
 
-    A cell is the problems of one number of symbols and one range of lengths.
-
     symbols: the fewest and the most symbols of a training problem. They are used if a cell has no
         number of symbols.
     """
