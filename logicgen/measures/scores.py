@@ -246,20 +246,21 @@ class Scores:
         verdict = self._columns["verdict"]
         counts = np.bincount(verdict, minlength=len(VERDICTS))
         exact = verdict == VERDICTS.index("exact")
+        right = exact | (verdict == VERDICTS.index("correct"))
         tokens = None
         if "right_tokens" in self._columns:
-            right, all_ = (self._by_seed(self._columns[f"{n}_tokens"]) for n in ("right", "answer"))
-            tokens = _over_seeds(right / all_)
+            same, all_ = (self._by_seed(self._columns[f"{n}_tokens"]) for n in ("right", "answer"))
+            tokens = _over_seeds(same / all_)
         return Score(
             examples=int(np.count_nonzero(self._columns["embedding_seed"] == 0)),
             counts={name: int(count) for name, count in zip(VERDICTS, counts, strict=True)},
-            accuracy=_over_seeds(self._by_seed(exact | (verdict == VERDICTS.index("correct")))),
+            accuracy=_over_seeds(self._by_seed(right)),
             exact=_over_seeds(self._by_seed(exact)),
             edit_distance=self._mean("edit_distance"),
             token_accuracy=tokens,
             verified_accuracy=self._mean("accepted"),
             draws=self._mean("draws"),
-            control=self._control(PLAIN, exact | (verdict == VERDICTS.index("correct"))),
+            control=self._control(PLAIN, right),
             verified_control=self._control(VERIFIED, self._columns.get("accepted")),
         )
 
