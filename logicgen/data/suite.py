@@ -243,9 +243,6 @@ def _lines(part: SuitePart, folder: Path, workers: int, progress: StageProgress)
         row = table.slice(number * len(table) // count, 1).to_pylist()[0]
         rng = Random(f"{part.seed} {number}")
         kept = {key: row[key] for key in (*COLUMNS, *DIFFICULTY) if key in row}
-        yield _line(kept | {"rewrites": rewrites(data.task, row["problem"], rng)})
+        kept["rewrites"] = rewrites(data.task, row["problem"], rng)
+        yield json.dumps(kept, sort_keys=True, ensure_ascii=False) + "\n"
         progress(f"{part.name}: rewrites", number + 1, count)
-
-
-def _line(row: Row) -> str:
-    return json.dumps(row, sort_keys=True, ensure_ascii=False) + "\n"

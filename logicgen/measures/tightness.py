@@ -97,12 +97,9 @@ def tightness(model: LanguageModel, seeds: Sequence[int] = (0,)) -> ModelTightne
                 f"{model.noun}: no bound of the probability of <end> is known for this kind of"
                 " model: give a Transformer, a recurrent network or n-grams"
             )
-    return ModelTightness(True, reason, log_least, _reciprocal(log_least))
-
-
-def _reciprocal(log: float) -> float:
-    """Return exp(-log), or infinity if it is too large for a float."""
-    return math.exp(-log) if log > -700 else math.inf
+    # 1 / p, or infinity if that is too large for a float.
+    mean_length = math.exp(-log_least) if log_least > -700 else math.inf
+    return ModelTightness(True, reason, log_least, mean_length)
 
 
 @torch.no_grad()
