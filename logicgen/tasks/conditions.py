@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, partial
 from typing import Any
 
 from logicgen.errors import FormatError, LogicgenError, nearest, shown
@@ -132,15 +132,15 @@ class Meter:
                 found[each.column] = task.difficulty_of(each.column, problem, answer)
             if found[each.column] not in each:
                 return None
-        examiner = _Examiner(task, text)
-        if not self._resists(text, examiner):
+        is_right = _examiner(task, text)
+        if not self._resists(text, is_right):
             return None
         rest = (name for name in task.difficulties if name not in found)
         found |= {name: task.difficulty_of(name, problem, answer) for name in rest}
         values: list[int | float | str | None] = [found[name] for name in task.difficulties]
         if task.rated:
             answers = ((name, self._controls[name].answers(text, 1)) for name in task.rated)
-            values.append(" ".join(name for name, given in answers if examiner.is_right(given)))
+            values.append(" ".join(name for name, given in answers if is_right(given)))
         return tuple(values)
 
     def within(self, problem: Any, answer: Any) -> bool:
@@ -150,35 +150,26 @@ class Meter:
 
     def resists(self, text: str) -> bool:
         """Return whether the first answers of all controls of `beyond` to a problem are wrong."""
-        return self._resists(text, _Examiner(self.task, text))
+        return self._resists(text, _examiner(self.task, text))
 
-    def _resists(self, text: str, examiner: _Examiner) -> bool:
+    def _resists(self, text: str, is_right: Callable[[Sequence[str]], bool]) -> bool:
         answers = (self._controls[name].answers(text, 1) for name in self.conditions.beyond)
-        return not any(map(examiner.is_right, answers))
+        return not any(map(is_right, answers))
 
 
-class _Examiner:
-    """The verdicts on answers of controls to one problem."""
+def _examiner(task: Task, text: str) -> Callable[[Sequence[str]], bool]:
+    """Return a function: whether the first of a control's answers to a problem is right.
 
-    def __init__(self, task: Task, text: str) -> None:
-        self._task, self._text = task, text
-        self._known: dict[str, bool] = {}
+    It returns False if there is no answer.
+    """
+    problem = cache(partial(task.decode_problem, text))  # read only if there is an answer
 
-    @cached_property
-    def _problem(self) -> Any:
-        return self._task.decode_problem(self._text)
-
-    def is_right(self, answers: Sequence[str]) -> bool:
-        """Return whether the first answer is right; False if there is no answer."""
-        for answer in answers[:1]:
-            if answer not in self._known:
-                self._known[answer] = self._check(answer)
-            return self._known[answer]
-        return False
-
-    def _check(self, answer: str) -> bool:
+    @cache
+    def is_right(answer: str) -> bool:
         try:
-            value = self._task.decode_answer(answer)
+            value = task.decode_answer(answer)
         except FormatError:
             return False
-        return self._task.check(self._problem, value).is_right
+        return task.check(problem(), value).is_right
+
+    return lambda answers: bool(answers) and is_right(answers[0])
