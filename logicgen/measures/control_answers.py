@@ -12,7 +12,6 @@ from logicgen.tasks.controls import PREFIX, Control, load_control
 
 if TYPE_CHECKING:
     from logicgen.model.model import Answer, Request
-    from logicgen.model.training_data import TrainingRegion
 
 # The number of training problems by which controls choose their settings.
 FITTED = 1_000
@@ -61,23 +60,13 @@ class ControlAnswerer:
     trained_on_task = reorders = False
 
     def __init__(self, data: Dataset, called: str, shots: int = 0) -> None:
+        from logicgen.model.training_data import TrainingRegion
+
         self.task_name, self.vocabulary, self.shots = data.task.name, data.vocabulary, shots
         self._control = prepared(data, called.removeprefix(PREFIX))
         self._solved = SolvedProblems(data, shots)
-        self._region = data.recipe.region
-        self.alphabet = self._region.symbols[1]
-
-    @property
-    def region(self) -> TrainingRegion:
-        """Return the training region of the data set."""
-        from logicgen.model.training_data import TrainingRegion
-
-        return TrainingRegion(self._region.symbols, self._region.length)
-
-    @property
-    def largest(self) -> tuple[int, int]:
-        """Return the most symbols and the most tokens of the training problems."""
-        return self.region.largest
+        self.region = TrainingRegion(data.region.symbols, data.region.length)
+        self.alphabet, self.largest = data.region.symbols[1], self.region.largest
 
     def check(self, symbols: int, ensemble: int = 1, tokens: int = 0) -> None:
         """Raise LogicgenError for an ensemble, because controls have no random rows."""
