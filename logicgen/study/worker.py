@@ -10,7 +10,6 @@ Then the current training saves a checkpoint, and the process ends.
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import signal
@@ -20,6 +19,7 @@ import threading
 import traceback
 from contextlib import suppress
 from pathlib import Path
+from pkgutil import resolve_name
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
@@ -64,8 +64,7 @@ class TrialWorker:
         assert process.stdin is not None
         assert process.stdout is not None
         job = {
-            "module": trial.function.__module__,
-            "function": trial.function.__name__,
+            "function": f"{trial.function.__module__}:{trial.function.__name__}",
             "arguments": {**trial.arguments, **context},
             "device": self.device,
         }
@@ -177,8 +176,8 @@ def _read(jobs: SimpleQueue[Json | None]) -> None:
 
 def _answer(job: Json) -> Json:
     try:
-        function = getattr(importlib.import_module(job["module"]), job["function"])
-        return {"found": function(**job["arguments"]), "machine": machine(job["device"])}
+        found = resolve_name(job["function"])(**job["arguments"])
+        return {"found": found, "machine": machine(job["device"])}
     except LogicgenError as error:
         return {"error": str(error)}
     except Exception as error:
