@@ -20,6 +20,7 @@ from logicgen.report.figure_style import legend_below, line_styles, new_figure
 WINDOW = 1 / 20
 COUNTER = "best counter of the text"
 IDEAL = "exact lexinvariant model"
+PLAIN = "{x:g}"  # format of the numbers on logarithmic axes
 
 
 def moving_average(values: np.ndarray, counts: np.ndarray, width: int) -> np.ndarray:
@@ -110,8 +111,8 @@ def _draw_group(
         if measure in curve.means:
             _line(top, 2 ** _smooth(curve, measure), label, _grey(dashes))
     top.set_yscale("log")
-    top.yaxis.set_major_formatter(_plain)
-    top.yaxis.set_minor_formatter(_plain)
+    top.yaxis.set_major_formatter(PLAIN)
+    top.yaxis.set_minor_formatter(PLAIN)
     top.tick_params(axis="y", which="minor", labelsize=7)
     top.set_ylabel("perplexity")
     for draw, axes in zip(panels, below, strict=True):
@@ -146,7 +147,7 @@ def _draw_distance(curves: list[tuple[str, Curve]], axes: Axes) -> None:
         _line(axes, values, COUNTER, _grey("-."))
     axes.set(ylabel=f"bits above the\n{best} (KL)", yscale="log")
     axes.set_ylim(bottom=1e-3)
-    axes.yaxis.set_major_formatter(_plain)
+    axes.yaxis.set_major_formatter(PLAIN)
 
 
 def _draw_closed(curves: list[tuple[str, Curve]], axes: Axes) -> None:
@@ -166,10 +167,6 @@ def _draw_l1(curves: list[tuple[str, Curve]], axes: Axes) -> None:
     _lines(axes, curves, lambda curve: _smooth(curve, "l1_true"), "l1_true")
     axes.set_ylabel("distance from the truth (L1)")
     axes.set_ylim(bottom=0)
-
-
-def _plain(value: float, place: float | None) -> str:
-    return f"{value:g}"
 
 
 def _smooth(curve: Curve, measure: str) -> np.ndarray:
