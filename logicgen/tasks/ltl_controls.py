@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
 from itertools import combinations, product
 from random import Random
 from typing import ClassVar
@@ -47,11 +48,8 @@ def trace(letters: Sequence[Values], loop: int) -> Trace:
 
 def _conjunction(letter: Values) -> Formula:
     """Return the conjunction of literals, grouped from the left; 1 if there are no literals."""
-    found: Formula | None = None
-    for name, value in letter.items():
-        literal = Formula(name) if value else ~Formula(name)
-        found = literal if found is None else found & literal
-    return Formula("1") if found is None else found
+    literals = [Formula(name) if value else ~Formula(name) for name, value in letter.items()]
+    return reduce(Formula.__and__, literals) if literals else Formula("1")
 
 
 class TraceControl(FormulaControl):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, reduce
 from itertools import combinations, permutations
 from math import comb, perm
 from random import Random
@@ -272,7 +272,5 @@ def _named(pattern: Formula, old: int, used: int) -> Iterator[Formula]:
 
 
 def _conjunction(formulas: list[Formula]) -> Formula:
-    *first, last = formulas
-    for formula in reversed(first):
-        last = formula & last
-    return last
+    *others, last = formulas
+    return reduce(lambda right, left: left & right, reversed(others), last)
