@@ -115,10 +115,7 @@ _perm = lru_cache(maxsize=1 << 12)(math.perm)
 
 
 def split_cells(
-    recipe: DataRecipe,
-    source: Source,
-    split: str,
-    progress: StageProgress = no_progress,
+    recipe: DataRecipe, source: Source, split: str, progress: StageProgress = no_progress
 ) -> list[CellPlan]:
     """Return the plans of the cells of a split."""
     part, plans, begun = recipe.part(split), list[CellPlan](), time.monotonic()

@@ -58,10 +58,7 @@ def prompt_rows(
 
 
 def sampled_rows(
-    samples: ProblemSamples,
-    numbers: Iterable[int],
-    examples: int = 0,
-    notation: Notation = "infix",
+    samples: ProblemSamples, numbers: Iterable[int], examples: int = 0, notation: Notation = "infix"
 ) -> Iterator[Row]:
     """Yield random problems with answers and prompts, as rows of the split *train*.
 

@@ -214,8 +214,7 @@ def _chunks(texts: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _asked(
-    method: Callable[[Respondent, list[str]], list[Found]],
-    opened: Callable[[], Respondent | None],
+    method: Callable[[Respondent, list[str]], list[Found]], opened: Callable[[], Respondent | None]
 ) -> Callable[[list[str]], list[Found]]:
     """Return the function with which a worker of `ask` answers chunks."""
     use_one_thread()

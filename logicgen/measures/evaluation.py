@@ -165,11 +165,7 @@ def _best_controls(score: Mapping[str, Any]) -> str:
 
 
 def write_evaluation_page(
-    folder: Path,
-    path: Path | None = None,
-    *,
-    workers: int = 1,
-    progress: Progress = no_progress,
+    folder: Path, path: Path | None = None, *, workers: int = 1, progress: Progress = no_progress
 ) -> Path:
     """Write the HTML page of the evaluation in a folder; return its path.
 

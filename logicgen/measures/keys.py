@@ -58,10 +58,7 @@ COUNTED = 1_000  # number of training rows that determine the frequencies of sym
 
 
 def control_guesses(
-    corpus: Corpus,
-    ciphers: Ciphers,
-    tokens: np.ndarray,
-    progress: Progress = no_progress,
+    corpus: Corpus, ciphers: Ciphers, tokens: np.ndarray, progress: Progress = no_progress
 ) -> dict[str, np.ndarray]:
     """Return the plain symbols that each control guesses, by the name of the control.
 
@@ -231,11 +228,7 @@ def majority(
 
 
 def windows_of(
-    tokens: np.ndarray,
-    predicted: np.ndarray,
-    plain: np.ndarray,
-    width: int,
-    staying: int = STAYING,
+    tokens: np.ndarray, predicted: np.ndarray, plain: np.ndarray, width: int, staying: int = STAYING
 ) -> list[KeyWindow]:
     """Return the precision of guesses in each window. Windows without cipher symbols are left out.
 

@@ -193,9 +193,7 @@ def result_of(
 
 
 def check_verdicts(
-    suite: Suite,
-    result: SuiteResult,
-    judged: Callable[[Task, list[Item]], list[str]],
+    suite: Suite, result: SuiteResult, judged: Callable[[Task, list[Item]], list[str]]
 ) -> list[str]:
     """Verify all answers of a result again; return a line for each difference.
 

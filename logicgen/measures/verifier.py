@@ -38,10 +38,7 @@ class Verifier:
         return [self._known[item] for item in items]
 
     def judge(
-        self,
-        rows: Sequence[dict[str, Any]],
-        answers: list[str],
-        progress: Progress = no_progress,
+        self, rows: Sequence[dict[str, Any]], answers: list[str], progress: Progress = no_progress
     ) -> list[str]:
         """Return the verdict on an answer to the problem of each row."""
         pairs = zip(rows, answers, strict=True)

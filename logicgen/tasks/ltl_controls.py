@@ -281,13 +281,7 @@ class _Lasso:
     """A lasso with letters that change one literal at a time."""
 
     def __init__(
-        self,
-        graph: Graph,
-        nodes: list[int],
-        root: int,
-        positions: int,
-        loop: int,
-        start: Values,
+        self, graph: Graph, nodes: list[int], root: int, positions: int, loop: int, start: Values
     ) -> None:
         self.graph, self.nodes, self.root = graph, nodes, root
         self.positions, self.loop = positions, loop

@@ -92,12 +92,7 @@ class PublicTask:
         return judge.solve(self.name, self._problem(problem), solver, timeout)
 
     def verify(
-        self,
-        problem: Any,
-        answer: Any,
-        *,
-        solver: str | None = None,
-        timeout: float | None = None,
+        self, problem: Any, answer: Any, *, solver: str | None = None, timeout: float | None = None
     ) -> Verdict:
         """Return the verdict on an answer; see `logicgen.verify`."""
         said = answer if isinstance(answer, str) else self._written(self._task.show, answer)
