@@ -15,7 +15,7 @@ import time
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 from random import Random
 
 from logicgen.callbacks import StageProgress, no_progress
@@ -120,16 +120,13 @@ def split_cells(
     """Return the plans of the cells of a split."""
     part, plans, begun = recipe.part(split), list[CellPlan](), time.monotonic()
     size = part.per_cell if isinstance(part, Grid) else getattr(recipe.sizes, split)
-    cells, known = list(part.cells()), dict[Cell, float]()
+    cells, count = list(part.cells()), cache(partial(capacity, recipe, source))
     for cell in cells:
         if time.monotonic() > begun + QUICK:
             progress(f"cells of {split}", len(plans), len(cells))
         held_out = split != "train" and recipe.sizes.train > 0
         held_out = held_out and (split != "grid" or _inside(recipe, cell))
-        size_alone = replace(cell, bands=())
-        if size_alone not in known:
-            known[size_alone] = capacity(recipe, source, size_alone)
-        holds = known[size_alone]
+        holds = count(replace(cell, bands=()))
         # A held-out split may take about 1 / RESERVED of the problems of a cell.
         room = -(-int(holds) // RESERVED) if held_out and holds != math.inf else holds
         plans.append(CellPlan(cell, size, holds, int(min(size, room)), held_out))

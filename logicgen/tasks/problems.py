@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from hashlib import blake2b
 from itertools import permutations
 from random import Random
@@ -164,7 +165,7 @@ class Drawer:
         self.rules, self.task, self.source, self.seed = rules, rules.task, rules.source, seed
         self.given_up = 0  # the number of problems that a solver could not decide
         self.alpha, self._meter = rules.alpha, Meter(rules.task, rules.conditions)
-        self._known: dict[Cell, list[Cell]] = {}  # the result of `Source.sizes` for cells
+        self._sizes = cache(rules.source.sizes)
 
     def unit(self, slots: Iterable[Slot]) -> Drawn:
         """Draw an example for each slot. No two examples have the same problem."""
@@ -222,12 +223,6 @@ class Drawer:
         if draw is None:
             return False
         return self._example(draw, rng, cell, _taken((), None), wanted) is not None
-
-    def _sizes(self, cell: Cell) -> list[Cell]:
-        """Return the cells of one size into which a cell divides; see `Source.sizes`."""
-        if cell not in self._known:
-            self._known[cell] = self.source.sizes(cell)
-        return self._known[cell]
 
     def _size(self, rng: Random, cell: Cell) -> Cell:
         """Draw the size of a problem: a part of a cell from which the source can draw."""
