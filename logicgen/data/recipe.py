@@ -140,7 +140,7 @@ class DataRecipe(Recipe):
 
     def part(self, split: str) -> Region | Grid:
         """Return the ranges of symbols and lengths of a split."""
-        return self.parts.get(split, self.region)
+        return self.parts["grid" if split == "grid" else "region"]
 
     @property
     def alpha(self) -> bool:
