@@ -367,9 +367,8 @@ def measure_keys(
     matrices: numbers of tokens before the windows of `LayerKeys.matrices`.
     """
     tokens, plain = ciphers.rows(numbers, context)
-    different = len(model.tokens)
-    last = (context // window - 1) * window  # the first position of the last whole window
-    parts = [slice(after, after + window) for after in (last, *matrices)]
+    different, last = len(model.tokens), _last(context, window)
+    parts = [last, *(slice(after, after + window) for after in matrices)]
     predicted = {layer: np.empty_like(tokens) for layer in probes}
     examples: dict[int, ProbedRow] = {}
     sums = {layer: np.zeros((len(parts), different, different)) for layer in probes}
@@ -399,3 +398,9 @@ def measure_keys(
     if not all(each.windows for each in found.values()):
         raise LogicgenError("no row has a symbol that its key could change: give another corpus")
     return found
+
+
+def _last(context: int, window: int) -> slice:
+    """Return the positions of the last whole window."""
+    end = context // window * window
+    return slice(end - window, end)
