@@ -145,7 +145,11 @@ def summary_of(found: Sequence[Covariance], about: dict[str, Any]) -> dict[str, 
 
 
 def _distribution(some: list[Covariance]) -> dict[str, Any]:
-    """Return the entry of `summary_of` for some problems; each has two renamings or more."""
+    """Return mean, median and quartiles of the alpha-covariance of some problems.
+
+    Predictions are compared as texts (`strings`) and up to equivalence (`equivalence`). The result
+    also contains the number of problems, and the most renamings of a problem.
+    """
     found: dict[str, Any] = {
         "problems": len({each.row for each in some}),
         "most_renamings": max(each.renamings for each in some),

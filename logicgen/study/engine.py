@@ -211,7 +211,10 @@ def run_study(
 
 
 def _make_data(trials: list[Trial], folder: Path, workers: int, bars: Bars) -> dict[str, str]:
-    """Make the data sets of trials; return the reasons of failures, as `make_data` does."""
+    """Make the data sets of trials.
+
+    If a data set cannot be made, its trials are in the result: a dict from their names to reasons.
+    """
     if not trials:
         return {}
     trainings = [trial.training for trial in trials if trial.training is not None]

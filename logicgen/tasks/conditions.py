@@ -158,9 +158,9 @@ class Meter:
 
 
 def _examiner(task: Task, text: str) -> Callable[[Sequence[str]], bool]:
-    """Return a function: whether the first of a control's answers to a problem is right.
+    """Return a function that takes a control's answers to a problem, likeliest first.
 
-    It returns False if there is no answer.
+    It returns whether the first answer is right, and False if there is no answer.
     """
     problem = cache(partial(task.decode_problem, text))  # read only if there is an answer
 
